@@ -1,0 +1,18 @@
+//! # anachron
+//!
+//! A rigid-body simulator in which every object lives in its own time.
+
+pub mod appearance;
+pub mod cli;
+pub mod digest;
+pub mod export;
+pub mod frame;
+pub mod ids;
+pub mod math;
+pub mod physics;
+pub mod record;
+pub mod render;
+pub mod scenarios;
+pub mod scene;
+pub mod state;
+pub mod time;

@@ -1,0 +1,1 @@
+//! Pictures of frames, by casting rays at parry's shapes.

@@ -1,0 +1,262 @@
+//! The scene description: everything that decides the result of a run, and nothing else.
+//!
+//! These are plain serde types with a TOML and a JSON form. They are checked by [`Scene::validate`], which
+//! names the exact field and what would be right, and turned into something that can be simulated by
+//! [`crate::physics::World::new`]. Reading files is the business of [`load`].
+
+mod defaults;
+mod load;
+mod obj;
+mod validate;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::{Tick, TimeBase};
+pub use load::{SceneFormat, load, parse};
+pub use validate::{SceneError, Warning};
+
+/// A whole scene: bodies, static geometry, materials, and how time and contacts are treated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scene {
+    /// What the scene is called in summaries and recordings.
+    #[serde(default = "defaults::name")]
+    pub name: String,
+    /// How long to simulate, in seconds.
+    #[serde(default = "defaults::seconds")]
+    pub seconds: f64,
+    /// Ticks per simulated second; the tick length is its reciprocal.
+    #[serde(default = "defaults::ticks_per_second")]
+    pub ticks_per_second: f64,
+    /// A frame is emitted every so many ticks.
+    #[serde(default = "defaults::ticks_per_frame")]
+    pub ticks_per_frame: u32,
+    /// Gravitational acceleration, m/s². +Y is up.
+    #[serde(default = "defaults::gravity")]
+    pub gravity: [f64; 3],
+    /// The seed a generated scene was made with; kept so that a scene can be made again.
+    #[serde(default = "defaults::seed")]
+    pub seed: u64,
+    /// How contacts are solved.
+    #[serde(default)]
+    pub response: ResponseSettings,
+    /// Materials by name. `default` always exists and may be redefined here.
+    #[serde(default)]
+    pub materials: BTreeMap<String, Material>,
+    /// Geometry that never moves. `[[static]]` in TOML.
+    #[serde(default, rename = "static")]
+    pub statics: Vec<StaticObject>,
+    /// The bodies that move. `[[body]]` in TOML.
+    #[serde(default, rename = "body")]
+    pub bodies: Vec<Body>,
+}
+
+/// How contacts are solved; see `docs/physics.md` for the rule these numbers steer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResponseSettings {
+    /// Jacobi iterations over resting touches in one tick. Piles of more than ten layers want more.
+    pub iterations: u32,
+    /// Rounds of mutual-best matching over hard touches in one tick.
+    pub rounds: u32,
+    /// Start the solver from the last tick's impulses.
+    pub warm_start: bool,
+    /// Share of an overlap that is removed per tick by moving bodies apart (0 to 1).
+    pub correction: f64,
+}
+
+/// What a body is made of. Two materials in touch combine by the geometric mean.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Material {
+    /// kg/m³.
+    pub density: f64,
+    /// Coulomb friction coefficient.
+    pub friction: f64,
+    /// Coefficient of restitution, 0 (clay) to 1 (ideally elastic).
+    pub restitution: f64,
+    /// Colour in pictures and exports, as `#rrggbb`. Without one, bodies are coloured by id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
+}
+
+/// A shape in its own coordinates. Written as `shape = { sphere = { radius = 0.5 } }`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Shape {
+    /// A ball.
+    Sphere {
+        /// Metres.
+        radius: f64,
+    },
+    /// A cuboid.
+    Box {
+        /// Half the edge lengths, metres.
+        half_extents: [f64; 3],
+    },
+    /// A cylinder with half-balls on its ends, along local Y.
+    Capsule {
+        /// Metres.
+        radius: f64,
+        /// Half the length of the straight part, metres.
+        half_height: f64,
+    },
+    /// A cylinder along local Y.
+    Cylinder {
+        /// Metres.
+        radius: f64,
+        /// Half its length, metres.
+        half_height: f64,
+    },
+    /// The convex hull of some points. The body's position is where the points' origin is at the start;
+    /// frames report the centre of mass.
+    Hull {
+        /// At least four points that do not lie in one plane, metres.
+        points: Vec<[f64; 3]>,
+    },
+    /// Everything on the far side of a plane through the position. Static only.
+    HalfSpace {
+        /// Unit vector that points out of the solid.
+        normal: [f64; 3],
+    },
+    /// A triangle mesh, from an OBJ file beside the scene or written in place. Static only.
+    Mesh {
+        /// OBJ file, relative to the scene file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<String>,
+        /// Vertices, if there is no file.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        vertices: Vec<[f64; 3]>,
+        /// Triangles as indices into the vertices, counter-clockwise seen from outside.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        triangles: Vec<[u32; 3]>,
+    },
+}
+
+/// Geometry that never moves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StaticObject {
+    /// Decides the order of sums; the position in the list if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u32>,
+    /// Unique among bodies and static objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its form.
+    pub shape: Shape,
+    /// Metres.
+    #[serde(default)]
+    pub position: [f64; 3],
+    /// Unit quaternion (x, y, z, w).
+    #[serde(default = "defaults::orientation", skip_serializing_if = "defaults::is_identity")]
+    pub orientation: [f64; 4],
+    /// Name of its material.
+    #[serde(default = "defaults::material", skip_serializing_if = "defaults::is_default_material")]
+    pub material: String,
+}
+
+/// A body that moves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Body {
+    /// Decides the order of sums; the position in the list if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u32>,
+    /// Unique among bodies and static objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its form.
+    pub shape: Shape,
+    /// Metres.
+    #[serde(default)]
+    pub position: [f64; 3],
+    /// Unit quaternion (x, y, z, w).
+    #[serde(default = "defaults::orientation", skip_serializing_if = "defaults::is_identity")]
+    pub orientation: [f64; 4],
+    /// m/s.
+    #[serde(default, skip_serializing_if = "defaults::is_zero")]
+    pub velocity: [f64; 3],
+    /// rad/s, in world coordinates.
+    #[serde(default, skip_serializing_if = "defaults::is_zero")]
+    pub angular_velocity: [f64; 3],
+    /// Name of its material.
+    #[serde(default = "defaults::material", skip_serializing_if = "defaults::is_default_material")]
+    pub material: String,
+}
+
+impl Scene {
+    /// How the scene's ticks relate to seconds and frames.
+    pub fn time_base(&self) -> TimeBase {
+        TimeBase {
+            tick_s: 1.0 / self.ticks_per_second,
+            ticks_per_frame: self.ticks_per_frame,
+            last_tick: (self.seconds * self.ticks_per_second).round() as Tick,
+        }
+    }
+
+    /// The id of the body at `index` of the list.
+    pub fn body_id(&self, index: usize) -> crate::ids::BodyId {
+        crate::ids::BodyId(self.bodies[index].id.unwrap_or(index as u32))
+    }
+
+    /// The id of the static object at `index` of the list.
+    pub fn static_id(&self, index: usize) -> crate::ids::StaticId {
+        crate::ids::StaticId(self.statics[index].id.unwrap_or(index as u32))
+    }
+
+    /// A material by name; the built-in default if the scene does not redefine it.
+    pub fn material(&self, name: &str) -> Option<Material> {
+        self.materials.get(name).cloned().or_else(|| (name == "default").then(Material::default))
+    }
+}
+
+impl Body {
+    /// A body of a shape at a position, at rest, of the default material.
+    pub fn new(shape: Shape, position: [f64; 3]) -> Self {
+        Body {
+            id: None,
+            name: None,
+            shape,
+            position,
+            orientation: defaults::orientation(),
+            velocity: [0.0; 3],
+            angular_velocity: [0.0; 3],
+            material: defaults::material(),
+        }
+    }
+
+    /// The same body with a velocity.
+    pub fn moving(mut self, velocity: [f64; 3]) -> Self {
+        self.velocity = velocity;
+        self
+    }
+
+    /// The same body of another material.
+    pub fn of(mut self, material: &str) -> Self {
+        self.material = material.to_owned();
+        self
+    }
+}
+
+impl StaticObject {
+    /// Static geometry of a shape at a position, of the default material.
+    pub fn new(shape: Shape, position: [f64; 3]) -> Self {
+        StaticObject {
+            id: None,
+            name: None,
+            shape,
+            position,
+            orientation: defaults::orientation(),
+            material: defaults::material(),
+        }
+    }
+
+    /// The same object of another material.
+    pub fn of(mut self, material: &str) -> Self {
+        self.material = material.to_owned();
+        self
+    }
+}

@@ -1,0 +1,1 @@
+//! Reads triangle meshes from OBJ text.
