@@ -1,0 +1,50 @@
+//! The one predicate that decides whether two things touch at a tick.
+//!
+//! Broad phases, hash tables and root finders may propose too many candidates, never too few; what they propose
+//! is put to these two functions, always with the body of the smaller id first.
+
+use crate::physics::contact::{Manifold, Placed, contact};
+use crate::physics::shape::Shape;
+use crate::physics::world::{BodyDef, Rule, StaticDef};
+use crate::state::BodyState;
+
+/// Where two bodies touch: nearer than the margin and not flying apart. `a` has the smaller id.
+#[inline]
+pub fn touching(rule: &Rule, a: &BodyDef, sa: &BodyState, b: &BodyDef, sb: &BodyState) -> Option<Manifold> {
+    debug_assert!(a.id < b.id, "pairs are evaluated with the smaller id first");
+    let d = sa.x - sb.x;
+    let d2 = d.norm_squared();
+    let reached = a.radius + b.radius + rule.margin;
+    if d2 >= reached * reached {
+        return None;
+    }
+    let place = |body, state: &BodyState| place(body, state);
+    if let (Shape::Sphere { .. }, Shape::Sphere { .. }) = (&a.shape, &b.shape) {
+        // The angular velocities of balls do not show along the line of centres.
+        let parting = (sa.v - sb.v).dot(&d) >= rule.separating * d2.sqrt() && d2 > 0.0;
+        return (!parting).then(|| contact(&place(a, sa), &place(b, sb), f64::INFINITY));
+    }
+    let manifold = contact(&place(a, sa), &place(b, sb), rule.reach);
+    let near = |rule: &Rule, manifold: &Manifold| {
+        manifold.points().iter().any(|p| {
+            let approach = sa.velocity_at(p.point - sa.x) - sb.velocity_at(p.point - sb.x);
+            p.gap < rule.margin && approach.dot(&p.normal) < rule.separating
+        })
+    };
+    near(rule, &manifold).then_some(manifold)
+}
+
+/// Where a body touches static geometry.
+#[inline]
+pub fn touching_static(rule: &Rule, a: &BodyDef, sa: &BodyState, b: &StaticDef) -> Option<Manifold> {
+    let manifold = contact(&place(a, sa), &Placed { shape: &b.shape, x: b.x, q: b.q }, rule.reach);
+    let touches = manifold
+        .points()
+        .iter()
+        .any(|p| p.gap < rule.margin && sa.velocity_at(p.point - sa.x).dot(&p.normal) < rule.separating);
+    touches.then_some(manifold)
+}
+
+fn place<'a>(body: &'a BodyDef, state: &BodyState) -> Placed<'a> {
+    Placed { shape: &body.shape, x: state.x, q: state.q }
+}
