@@ -163,10 +163,10 @@ impl Recall<'_> {
             self.at += 1;
         }
         match self.memories.get(self.at) {
-            Some((known, memory)) if *known == pair => *memory,
+            Some((known, memory)) if *known == pair => memory.clone(),
             _ => {
                 tally.contacts += 1;
-                PairMemory::NEW
+                PairMemory::default()
             }
         }
     }

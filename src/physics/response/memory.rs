@@ -1,51 +1,56 @@
 //! What a pair remembers while it touches tick after tick. Kept by both bodies, saved and rolled back with them.
 
-use crate::math::Vec3;
-use crate::physics::contact::POINTS_MAX;
+use smallvec::SmallVec;
 
-/// The impulse that held one point last tick.
+use crate::math::Vec3;
+
+/// The impulse that pressed one point last tick.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PointMemory {
     /// Which point.
     pub feature: u64,
     /// Along the normal, N s.
-    pub normal: f64,
+    pub pressed: f64,
+}
+
+/// The friction of one patch last tick.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PatchMemory {
     /// Along the surface, N s, in the world.
-    pub tangent: Vec3,
+    pub rubbed: Vec3,
+    /// About the normal, N m s.
+    pub twisted: f64,
 }
 
 /// Cached impulses and bounces of a pair that touched at the tick before.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairMemory {
     /// Bounces since the pair began to touch; each makes the next one duller.
     pub bounces: u32,
-    points: [PointMemory; POINTS_MAX],
-    len: u8,
+    /// Points, in ascending feature number.
+    pub points: SmallVec<[PointMemory; 1]>,
+    /// Patches of friction, in order.
+    pub patches: SmallVec<[PatchMemory; 1]>,
 }
 
 impl PairMemory {
-    /// A pair that did not touch at the tick before.
-    pub const NEW: PairMemory = PairMemory {
-        bounces: 0,
-        points: [PointMemory { feature: 0, normal: 0.0, tangent: Vec3::new(0.0, 0.0, 0.0) }; POINTS_MAX],
-        len: 0,
-    };
-
-    pub(super) fn with_bounces(bounces: u32) -> Self {
-        PairMemory { bounces, ..Self::NEW }
-    }
-
-    pub(super) fn push(&mut self, point: PointMemory) {
-        self.points[usize::from(self.len)] = point;
-        self.len += 1;
-    }
-
-    /// The remembered points.
-    pub fn points(&self) -> &[PointMemory] {
-        &self.points[..usize::from(self.len)]
-    }
-
-    pub(super) fn find(&self, feature: u64) -> Option<&PointMemory> {
-        self.points().iter().find(|point| point.feature == feature)
+    /// How hard each point of `features` was pressed. Points come and go while a face rocks or its corners pass
+    /// an edge, but the load does not: what vanished points carried is spread over the new ones, or over all.
+    pub(super) fn pressed(&self, features: &[u64]) -> SmallVec<[f64; 4]> {
+        let known = |feature: &u64| self.points.iter().find(|point| point.feature == *feature);
+        let mut pressed: SmallVec<[f64; 4]> =
+            features.iter().map(|feature| known(feature).map_or(0.0, |point| point.pressed)).collect();
+        let vanished = self.points.iter().filter(|point| !features.contains(&point.feature));
+        let left: f64 = vanished.map(|point| point.pressed).sum();
+        if left > 0.0 {
+            let new = features.iter().filter(|feature| known(feature).is_none()).count();
+            let heirs = if new > 0 { new } else { features.len() };
+            for (pressed, feature) in pressed.iter_mut().zip(features) {
+                if new == 0 || known(feature).is_none() {
+                    *pressed += left / heirs as f64;
+                }
+            }
+        }
+        pressed
     }
 }

@@ -4,8 +4,10 @@
 //! touch, whom they name, their velocities after each round), nothing from farther away. `docs/physics.md`
 //! tells the rule in words.
 
+mod dense;
 mod hard;
 mod memory;
+mod rest;
 mod row;
 mod tick;
 mod touch;

@@ -1,4 +1,4 @@
-//! One direction at one contact point: how fast two bodies approach along it, and how an impulse changes that.
+//! One direction in which two bodies can push, rub or twist each other, and what an impulse along it does.
 
 use crate::math::{Mat3, Vec3};
 use crate::physics::shape::Shape;
@@ -21,12 +21,6 @@ impl Twist {
     /// The velocities of a state.
     pub fn of(state: &BodyState) -> Self {
         Twist { v: state.v, w: state.w }
-    }
-
-    /// Velocity of the point at `r` from the centre of mass.
-    #[inline]
-    pub fn at(&self, r: Vec3) -> Vec3 {
-        self.v + self.w.cross(&r)
     }
 }
 
@@ -60,7 +54,17 @@ impl Inertial {
     }
 }
 
-/// A unit direction at a contact point, with the arms it works on.
+/// Two bodies while their velocities are being changed. A weight multiplies a body's inverse mass: one for a
+/// whole body, the number of its touches for a body that is split evenly among them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Couple {
+    pub a: Twist,
+    pub b: Twist,
+    pub inv_mass: (f64, f64),
+    pub weights: (f64, f64),
+}
+
+/// A direction with the arms it works on. `dir` is a unit vector, or zero for a pure twist.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub dir: Vec3,
@@ -69,25 +73,34 @@ pub(super) struct Row {
     spin_a: Vec3,
     spin_b: Vec3,
     /// Inverse of the mass each side shows along this direction.
-    pub k_a: f64,
-    pub k_b: f64,
+    k_a: f64,
+    k_b: f64,
 }
 
 impl Row {
-    /// Along the contact normal.
-    pub fn normal(dir: Vec3, ra: Vec3, rb: Vec3, a: &Inertial, b: &Inertial) -> Self {
-        let arm = |side: &Inertial, r: Vec3| if side.is_ball { Vec3::zeros() } else { r.cross(&dir) };
-        Self::with_arms(dir, arm(a, ra), arm(b, rb), a, b)
+    /// Along the contact normal `dir` at `point`.
+    pub fn normal(dir: Vec3, point: Vec3, a: &Inertial, b: &Inertial) -> Self {
+        let arm = |side: &Inertial| if side.is_ball { Vec3::zeros() } else { (point - side.x).cross(&dir) };
+        Self::with_arms(dir, arm(a), arm(b), a, b)
     }
 
-    /// Along the surface.
-    pub fn tangent(dir: Vec3, ra: Vec3, rb: Vec3, a: &Inertial, b: &Inertial) -> Self {
-        Self::with_arms(dir, ra.cross(&dir), rb.cross(&dir), a, b)
+    /// Along the surface direction `dir` at `point`.
+    pub fn tangent(dir: Vec3, point: Vec3, a: &Inertial, b: &Inertial) -> Self {
+        Self::with_arms(dir, (point - a.x).cross(&dir), (point - b.x).cross(&dir), a, b)
+    }
+
+    /// About the normal.
+    pub fn about(normal: Vec3, a: &Inertial, b: &Inertial) -> Self {
+        Self::with_arms(Vec3::zeros(), normal, normal, a, b)
     }
 
     fn with_arms(dir: Vec3, arm_a: Vec3, arm_b: Vec3, a: &Inertial, b: &Inertial) -> Self {
         let (spin_a, spin_b) = (a.inv_inertia * arm_a, b.inv_inertia * arm_b);
-        let (k_a, k_b) = (a.inv_mass + arm_a.dot(&spin_a), b.inv_mass + arm_b.dot(&spin_b));
+        let d2 = dir.norm_squared();
+        // A unit vector counts as exactly one, so that balls see their exact masses.
+        let linear = if d2 == 0.0 { 0.0 } else { 1.0 };
+        let k_a = linear * a.inv_mass + arm_a.dot(&spin_a);
+        let k_b = linear * b.inv_mass + arm_b.dot(&spin_b);
         Row { dir, arm_a, arm_b, spin_a, spin_b, k_a, k_b }
     }
 
@@ -97,16 +110,27 @@ impl Row {
         self.dir.dot(&(a.v - b.v)) + self.arm_a.dot(&a.w) - self.arm_b.dot(&b.w)
     }
 
-    /// Pushes the bodies apart by `impulse`. `weight_a` and `weight_b` multiply the inverse masses: one for
-    /// whole bodies, the number of touches for a body split among them.
+    /// How much a unit impulse along this direction changes the speed along it.
     #[inline]
-    pub fn push(&self, impulse: f64, a: (&mut Twist, f64, f64), b: (&mut Twist, f64, f64)) {
-        let (twist, inv_mass, weight) = a;
-        twist.v += self.dir * (impulse * inv_mass * weight);
-        twist.w += self.spin_a * (impulse * weight);
-        let (twist, inv_mass, weight) = b;
-        twist.v -= self.dir * (impulse * inv_mass * weight);
-        twist.w -= self.spin_b * (impulse * weight);
+    pub fn give(&self, weights: (f64, f64)) -> f64 {
+        self.k_a * weights.0 + self.k_b * weights.1
+    }
+
+    /// How much a unit impulse along `other` changes the speed along this direction.
+    pub fn coupling(&self, other: &Row, inv_mass: (f64, f64), weights: (f64, f64)) -> f64 {
+        let linear = self.dir.dot(&other.dir) * (inv_mass.0 * weights.0 + inv_mass.1 * weights.1);
+        let angular = self.arm_a.dot(&other.spin_a) * weights.0 + self.arm_b.dot(&other.spin_b) * weights.1;
+        linear + angular
+    }
+
+    /// Pushes the first body along this direction and the second against it.
+    #[inline]
+    pub fn push(&self, impulse: f64, couple: &mut Couple) {
+        let (weight_a, weight_b) = couple.weights;
+        couple.a.v += self.dir * (impulse * couple.inv_mass.0 * weight_a);
+        couple.a.w += self.spin_a * (impulse * weight_a);
+        couple.b.v -= self.dir * (impulse * couple.inv_mass.1 * weight_b);
+        couple.b.w -= self.spin_b * (impulse * weight_b);
     }
 
     /// Turning moment of a unit impulse about each centre of mass.

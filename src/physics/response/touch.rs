@@ -2,33 +2,44 @@
 //!
 //! Both sides of a pair run the same steps on the same numbers, so nobody has to be told the result.
 
-use super::memory::{PairMemory, PointMemory};
-use super::row::{Inertial, Row, Twist};
+use smallvec::SmallVec;
+
+use super::memory::{PairMemory, PatchMemory, PointMemory};
+use super::row::{Couple, Inertial, Row, Twist};
 use crate::math::{Vec3, any_perpendicular};
-use crate::physics::contact::{ContactPoint, Manifold, POINTS_MAX};
+use crate::physics::contact::{ContactPoint, Manifold};
 use crate::physics::world::{Rule, Surface};
 
-/// Sweeps over the points of one pair. A single point needs but one.
-const INNER_SWEEPS: usize = 8;
+/// Points whose normals differ by less than this (cosine) lie on one patch.
+const SAME_PATCH: f64 = 1.0 - 1e-6;
 
-/// A contact point with everything the solver needs of it.
+/// A contact point as the solver sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SolvedPoint {
     pub contact: ContactPoint,
-    pub normal: Row,
-    /// Two directions along the surface; only where there is friction.
-    pub tangents: Option<[Row; 2]>,
-    /// Impulses that hold the point in this tick: along the normal, along the two tangents.
-    pub held: f64,
-    pub rubbed: [f64; 2],
+    pub row: Row,
+    /// Impulse that presses the point in this tick.
+    pub pressed: f64,
+    /// Distance from the middle of its patch, and which patch that is.
+    arm: f64,
+    patch: usize,
+}
+
+/// Points with a common normal rub as one: along the surface at their middle, and about the normal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patch {
+    pub rows: [Row; 3],
+    pub rubbed: [f64; 3],
 }
 
 /// A pair in touch at one tick.
 #[derive(Clone, Debug)]
 pub struct Touch {
-    points: [Option<SolvedPoint>; POINTS_MAX],
+    pub(super) points: SmallVec<[SolvedPoint; 1]>,
+    /// Empty where there is no friction.
+    pub(super) patches: SmallVec<[Patch; 1]>,
     /// Inverse masses of the two sides.
-    inv_mass: (f64, f64),
+    pub(super) inv_mass: (f64, f64),
     surface: Surface,
     /// Smallest gap of its points: how deep the touch is.
     pub gap: f64,
@@ -49,43 +60,88 @@ impl Touch {
         memory: &PairMemory,
         rule: &Rule,
     ) -> Self {
-        let mut points = [None; POINTS_MAX];
-        for (slot, contact) in points.iter_mut().zip(manifold.points()) {
-            let (ra, rb) = (contact.point - a.x, contact.point - b.x);
-            let normal = Row::normal(contact.normal, ra, rb, a, b);
-            let tangents = (surface.friction > 0.0).then(|| {
-                let t1 = any_perpendicular(contact.normal);
-                let t2 = contact.normal.cross(&t1);
-                [Row::tangent(t1, ra, rb, a, b), Row::tangent(t2, ra, rb, a, b)]
-            });
-            let mut point = SolvedPoint { contact: *contact, normal, tangents, held: 0.0, rubbed: [0.0; 2] };
-            if rule.warm_start
-                && let Some(known) = memory.find(contact.feature)
-            {
-                point.recall(known, surface.friction);
-            }
-            *slot = Some(point);
-        }
-        Touch {
-            points,
+        let mut touch = Touch {
+            points: SmallVec::new(),
+            patches: SmallVec::new(),
             inv_mass: (a.inv_mass, b.inv_mass),
             surface,
             gap: manifold.gap(),
             bounces: memory.bounces,
             fired: false,
+        };
+        for contact in manifold.points() {
+            let row = Row::normal(contact.normal, contact.point, a, b);
+            touch.points.push(SolvedPoint { contact: *contact, row, pressed: 0.0, arm: 0.0, patch: 0 });
+        }
+        if rule.warm_start {
+            touch.recall_pressure(memory);
+        }
+        if surface.friction > 0.0 {
+            touch.find_patches(a, b);
+            if rule.warm_start {
+                touch.recall_friction(memory);
+            }
+        }
+        touch
+    }
+
+    /// Groups points by their normals.
+    fn find_patches(&mut self, a: &Inertial, b: &Inertial) {
+        let mut middles: SmallVec<[(Vec3, Vec3, f64); 1]> = SmallVec::new();
+        for point in &mut self.points {
+            let ContactPoint { normal, point: place, .. } = point.contact;
+            let known = middles.iter().position(|(n, _, _)| n.dot(&normal) > SAME_PATCH);
+            point.patch = known.unwrap_or(middles.len());
+            match known {
+                Some(at) => {
+                    middles[at].1 += place;
+                    middles[at].2 += 1.0;
+                }
+                None => middles.push((normal, place, 1.0)),
+            }
+        }
+        for (normal, sum, count) in &mut middles {
+            let middle = if *count == 1.0 { *sum } else { *sum / *count };
+            let along = any_perpendicular(*normal);
+            let across = normal.cross(&along);
+            let tangent = |dir| Row::tangent(dir, middle, a, b);
+            let rows = [tangent(along), tangent(across), Row::about(*normal, a, b)];
+            self.patches.push(Patch { rows, rubbed: [0.0; 3] });
+            *sum = middle;
+        }
+        for point in &mut self.points {
+            let (normal, middle, _) = middles[point.patch];
+            let d = point.contact.point - middle;
+            point.arm = (d - normal * normal.dot(&d)).norm();
         }
     }
 
-    pub(super) fn points(&self) -> impl Iterator<Item = &SolvedPoint> {
-        self.points.iter().flatten()
+    /// Starts from the impulses that pressed the points last tick.
+    fn recall_pressure(&mut self, memory: &PairMemory) {
+        let features: SmallVec<[u64; 4]> = self.points.iter().map(|point| point.contact.feature).collect();
+        for (point, pressed) in self.points.iter_mut().zip(memory.pressed(&features)) {
+            point.pressed = pressed;
+        }
     }
 
-    pub(super) fn inv_mass(&self) -> (f64, f64) {
-        self.inv_mass
+    /// Starts from last tick's friction, turned into this tick's directions and within this tick's limits.
+    fn recall_friction(&mut self, memory: &PairMemory) {
+        for (at, known) in memory.patches.iter().enumerate().take(self.patches.len()) {
+            let limits = self.friction_limits(at);
+            let [along, across, _] = &self.patches[at].rows;
+            let wanted = [known.rubbed.dot(&along.dir), known.rubbed.dot(&across.dir), known.twisted];
+            self.patches[at].rubbed = within_limits(wanted, limits);
+        }
     }
 
-    pub(super) fn friction(&self) -> f64 {
-        self.surface.friction
+    /// Most that a patch can rub and twist, given how hard its points are pressed.
+    pub(super) fn friction_limits(&self, patch: usize) -> (f64, f64) {
+        let mut limits = (0.0, 0.0);
+        for point in self.points.iter().filter(|point| point.patch == patch) {
+            limits.0 += self.surface.friction * point.pressed;
+            limits.1 += self.surface.friction * point.pressed * point.arm;
+        }
+        limits
     }
 
     /// Restitution of the next bounce: it fades with every bounce of the same touch, so that rattling dies out.
@@ -103,23 +159,24 @@ impl Touch {
 
     /// Whether the touch would leave fast enough to matter: then it bounces instead of resting.
     pub(super) fn is_hard(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
-        let e = self.restitution();
-        let near = self.points().filter(|p| p.contact.gap < rule.margin);
-        let approach = near.map(|p| p.normal.speed(a, b)).fold(0.0, f64::min);
-        approach < 0.0 && e * -approach > rule.bounce
+        let near = self.points.iter().filter(|p| p.contact.gap < rule.margin);
+        let approach = near.map(|p| p.row.speed(a, b)).fold(0.0, f64::min);
+        approach < 0.0 && self.restitution() * -approach > rule.bounce
     }
 
     /// Forgets the impulses that held it: a bounce ends a rest.
     pub(super) fn release(&mut self) {
-        for point in self.points.iter_mut().flatten() {
-            point.held = 0.0;
-            point.rubbed = [0.0; 2];
+        for point in &mut self.points {
+            point.pressed = 0.0;
+        }
+        for patch in &mut self.patches {
+            patch.rubbed = [0.0; 3];
         }
     }
 
     /// Whether any impulse holds it.
     pub(super) fn is_held(&self) -> bool {
-        self.points().any(|p| p.held > 0.0)
+        self.points.iter().any(|p| p.pressed > 0.0)
     }
 
     /// The impulse on the first body and its turning moments about both centres of mass. The second body gets
@@ -132,107 +189,46 @@ impl Touch {
             total.1 += arm_a * impulse;
             total.2 += arm_b * impulse;
         };
-        for point in self.points.iter().flatten() {
-            add(&point.normal, point.held);
-            for (row, impulse) in point.tangents.iter().flatten().zip(point.rubbed) {
+        for point in &self.points {
+            add(&point.row, point.pressed);
+        }
+        for patch in &self.patches {
+            for (row, impulse) in patch.rows.iter().zip(patch.rubbed) {
                 add(row, impulse);
             }
         }
         total
     }
 
-    /// One iteration over a resting touch: the two bodies, split among `shares.0` and `shares.1` touches,
-    /// exchange impulses until they no longer approach faster than their gaps allow.
-    pub(super) fn relax(&mut self, a: &Twist, b: &Twist, shares: (f64, f64), tick_s: f64) {
-        let (mut a, mut b) = (*a, *b);
-        let (ma, mb) = self.inv_mass;
-        let sweeps = if self.points().count() == 1 { 1 } else { INNER_SWEEPS };
-        for _ in 0..sweeps {
-            for point in self.points.iter_mut().flatten() {
-                let allowed = if point.contact.gap > 0.0 { -point.contact.gap / tick_s } else { 0.0 };
-                let row = &point.normal;
-                let k = row.k_a * shares.0 + row.k_b * shares.1;
-                let held = (point.held + (allowed - row.speed(&a, &b)) / k).max(0.0);
-                let change = held - point.held;
-                point.held = held;
-                row.push(change, (&mut a, ma, shares.0), (&mut b, mb, shares.1));
-                let Some(tangents) = &point.tangents else { continue };
-                let mut wanted = point.rubbed;
-                for (wanted, row) in wanted.iter_mut().zip(tangents) {
-                    *wanted -= row.speed(&a, &b) / (row.k_a * shares.0 + row.k_b * shares.1);
-                }
-                let rubbed = within_cone(wanted, self.surface.friction * held);
-                for ((row, new), old) in tangents.iter().zip(rubbed).zip(point.rubbed) {
-                    row.push(new - old, (&mut a, ma, shares.0), (&mut b, mb, shares.1));
-                }
-                point.rubbed = rubbed;
-            }
-        }
-    }
-
-    /// How far the bodies move apart in this tick to undo a share of their overlap: displacement and turn of
-    /// the first and of the second. Moves bodies, never changes velocities.
-    pub(super) fn correction(&self, a: &Twist, b: &Twist, shares: (f64, f64), rule: &Rule) -> (Twist, Twist) {
-        let none = (Twist::ZERO, Twist::ZERO);
-        let wants = |p: &SolvedPoint| p.contact.gap < 0.0 && p.normal.speed(a, b) <= rule.bounce;
-        if self.fired || rule.correction == 0.0 || !self.points().any(wants) {
-            return none;
-        }
-        let (ma, mb) = self.inv_mass;
-        let (mut split_a, mut split_b) = none;
-        let mut pushes = [0.0f64; POINTS_MAX];
-        let sweeps = if self.points().count() == 1 { 1 } else { INNER_SWEEPS };
-        for _ in 0..sweeps {
-            for (push, point) in pushes.iter_mut().zip(self.points()) {
-                if !wants(point) {
-                    continue;
-                }
-                let row = &point.normal;
-                let missing = rule.correction * -point.contact.gap - row.speed(&split_a, &split_b);
-                let new = (*push + missing / (row.k_a * shares.0 + row.k_b * shares.1)).max(0.0);
-                row.push(new - *push, (&mut split_a, ma, shares.0), (&mut split_b, mb, shares.1));
-                *push = new;
-            }
-        }
-        let (mut whole_a, mut whole_b) = none;
-        for (push, point) in pushes.iter().zip(self.points()) {
-            point.normal.push(*push, (&mut whole_a, ma, 1.0), (&mut whole_b, mb, 1.0));
-        }
-        (whole_a, whole_b)
+    /// The two bodies as this touch sees them.
+    pub(super) fn couple(&self, a: &Twist, b: &Twist, weights: (f64, f64)) -> Couple {
+        Couple { a: *a, b: *b, inv_mass: self.inv_mass, weights }
     }
 
     /// What the pair remembers for the next tick.
     pub fn memory(&self) -> PairMemory {
-        let mut memory = PairMemory::with_bounces(self.bounces);
-        for point in self.points() {
-            let mut tangent = Vec3::zeros();
-            for (row, impulse) in point.tangents.iter().flatten().zip(point.rubbed) {
-                tangent += row.dir * impulse;
-            }
-            memory.push(PointMemory { feature: point.contact.feature, normal: point.held, tangent });
-        }
-        memory
-    }
-}
-
-impl SolvedPoint {
-    /// Starts from the impulses that held the same point last tick, turned into this tick's directions.
-    fn recall(&mut self, known: &PointMemory, friction: f64) {
-        self.held = known.normal;
-        if let Some(tangents) = &self.tangents {
-            let along = [known.tangent.dot(&tangents[0].dir), known.tangent.dot(&tangents[1].dir)];
-            self.rubbed = within_cone(along, friction * self.held);
+        let point = |p: &SolvedPoint| PointMemory { feature: p.contact.feature, pressed: p.pressed };
+        let patch = |p: &Patch| PatchMemory {
+            rubbed: p.rows[0].dir * p.rubbed[0] + p.rows[1].dir * p.rubbed[1],
+            twisted: p.rubbed[2],
+        };
+        PairMemory {
+            bounces: self.bounces,
+            points: self.points.iter().map(point).collect(),
+            patches: self.patches.iter().map(patch).collect(),
         }
     }
 }
 
-/// The nearest friction impulse that Coulomb's law allows.
+/// The nearest friction that Coulomb's law allows: a cone along the surface, an interval about the normal.
 #[inline]
-pub(super) fn within_cone(wanted: [f64; 2], limit: f64) -> [f64; 2] {
-    let length2 = wanted[0] * wanted[0] + wanted[1] * wanted[1];
-    if length2 <= limit * limit {
-        return wanted;
+pub(super) fn within_limits(wanted: [f64; 3], limits: (f64, f64)) -> [f64; 3] {
+    let [x, y, twist] = wanted;
+    let twist = twist.clamp(-limits.1, limits.1);
+    let length2 = x * x + y * y;
+    if length2 <= limits.0 * limits.0 {
+        return [x, y, twist];
     }
-    let scale = limit / length2.sqrt();
-    [wanted[0] * scale, wanted[1] * scale]
+    let scale = limits.0 / length2.sqrt();
+    [x * scale, y * scale, twist]
 }
