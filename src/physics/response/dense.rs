@@ -7,11 +7,18 @@ pub(super) const ROWS_MAX: usize = 7;
 /// equations; this picks the even distribution among all that are right.
 const EVENING: f64 = 1e-7;
 
+const ALL: [usize; ROWS_MAX] = [0, 1, 2, 3, 4, 5, 6];
+
+/// Lower triangle of a Cholesky factor.
+type Factor = [[f64; ROWS_MAX]; ROWS_MAX];
+
 /// A symmetric positive definite matrix of up to [`ROWS_MAX`] rows.
 #[derive(Clone, Debug)]
 pub(super) struct Matrix {
     pub at: [[f64; ROWS_MAX]; ROWS_MAX],
     pub len: usize,
+    /// The factor of the whole matrix: what most solutions need.
+    whole: Option<Factor>,
 }
 
 impl Matrix {
@@ -24,11 +31,13 @@ impl Matrix {
                 at[j][i] = at[i][j];
             }
         }
-        Matrix { at, len }
+        let mut matrix = Matrix { at, len, whole: None };
+        matrix.whole = matrix.factor(&ALL[..len]);
+        matrix
     }
 
     /// The Cholesky factor of the rows in `chosen`. `None` if rounding spoils it.
-    fn factor(&self, chosen: &[usize]) -> Option<[[f64; ROWS_MAX]; ROWS_MAX]> {
+    fn factor(&self, chosen: &[usize]) -> Option<Factor> {
         let mut lower = [[0.0; ROWS_MAX]; ROWS_MAX];
         for (i, &row) in chosen.iter().enumerate() {
             for (j, &column) in chosen[..=i].iter().enumerate() {
@@ -53,8 +62,14 @@ impl Matrix {
     }
 
     /// Solves for the rows in `chosen`, all others being zero.
-    pub fn solve(&self, chosen: &[usize], right: &[f64; ROWS_MAX]) -> Option<[f64; ROWS_MAX]> {
-        let lower = self.factor(chosen)?;
+    fn solve(&self, chosen: &[usize], right: &[f64; ROWS_MAX]) -> Option<[f64; ROWS_MAX]> {
+        let of_some;
+        let lower = if chosen.len() == self.len {
+            self.whole.as_ref()?
+        } else {
+            of_some = self.factor(chosen)?;
+            &of_some
+        };
         let n = chosen.len();
         let mut y = [0.0; ROWS_MAX];
         for i in 0..n {

@@ -31,26 +31,12 @@ impl Touch {
     /// Solves all points and the friction of a single patch at one stroke. Does nothing and says no if that
     /// would pull, or rub beyond Coulomb's limit.
     fn hold(&mut self, couple: &Couple, tick_s: f64) -> bool {
-        let mut rows: SmallVec<[Row; ROWS_MAX]> = self.points.iter().map(|p| p.row).collect();
-        let pressing = rows.len();
-        rows.extend(self.patches.iter().flat_map(|patch| patch.rows));
-        let matrix =
-            Matrix::from_fn(rows.len(), |i, j| rows[i].coupling(&rows[j], couple.inv_mass, couple.weights));
-        let mut now = [0.0; ROWS_MAX];
-        for (now, point) in now.iter_mut().zip(&self.points) {
-            *now = point.pressed;
-        }
-        for patch in &self.patches {
-            now[pressing..pressing + 3].copy_from_slice(&patch.rubbed);
-        }
-        let mut right = [0.0; ROWS_MAX];
-        for (i, row) in rows.iter().enumerate() {
-            let allowed = self.points.get(i).map_or(0.0, |p| allowed_speed(p.contact.gap, tick_s));
-            let held: f64 = (0..rows.len()).map(|k| matrix.at[i][k] * now[k]).sum();
-            right[i] = allowed - row.speed(&couple.a, &couple.b) + held;
-        }
-        let Some(found) = matrix.complementary(pressing, &right) else { return false };
-        let before: SmallVec<[f64; ROWS_MAX]> = self.points.iter().map(|p| p.pressed).collect();
+        let system = self.system.take().unwrap_or_else(|| Box::new(System::new(self, couple)));
+        let pressing = self.points.len();
+        let found = system.found(self, couple, tick_s);
+        self.system = Some(system);
+        let Some(found) = found else { return false };
+        let before: SmallVec<[f64; 4]> = self.points.iter().map(|p| p.pressed).collect();
         for (point, pressed) in self.points.iter_mut().zip(found) {
             point.pressed = pressed;
         }
@@ -125,6 +111,40 @@ impl Touch {
             }
         }
         (whole.a, whole.b)
+    }
+}
+
+/// The rows of a touch with a single patch, and what each does to the others.
+#[derive(Clone, Debug)]
+pub(super) struct System {
+    rows: SmallVec<[Row; ROWS_MAX]>,
+    matrix: Matrix,
+}
+
+impl System {
+    fn new(touch: &Touch, couple: &Couple) -> Self {
+        let mut rows: SmallVec<[Row; ROWS_MAX]> = touch.points.iter().map(|p| p.row).collect();
+        rows.extend(touch.patches.iter().flat_map(|patch| patch.rows));
+        let entry = |i: usize, j: usize| rows[i].coupling(&rows[j], couple.inv_mass, couple.weights);
+        System { matrix: Matrix::from_fn(rows.len(), entry), rows }
+    }
+
+    /// Impulses that leave no point approaching faster than allowed, and nothing sliding.
+    fn found(&self, touch: &Touch, couple: &Couple, tick_s: f64) -> Option<[f64; ROWS_MAX]> {
+        let pressing = touch.points.len();
+        let (mut now, mut right) = ([0.0; ROWS_MAX], [0.0; ROWS_MAX]);
+        for ((now, right), point) in now.iter_mut().zip(&mut right).zip(&touch.points) {
+            *now = point.pressed;
+            *right = allowed_speed(point.contact.gap, tick_s);
+        }
+        for patch in &touch.patches {
+            now[pressing..pressing + 3].copy_from_slice(&patch.rubbed);
+        }
+        for (i, row) in self.rows.iter().enumerate() {
+            let held: f64 = (0..self.rows.len()).map(|k| self.matrix.at[i][k] * now[k]).sum();
+            right[i] += held - row.speed(&couple.a, &couple.b);
+        }
+        self.matrix.complementary(pressing, &right)
     }
 }
 

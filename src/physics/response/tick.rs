@@ -61,6 +61,8 @@ pub struct Responder {
     waits: Vec<bool>,
     /// The round in which each meeting last bounced; 0 for none.
     bounced_in: Vec<u32>,
+    /// What each meeting does to its first side: impulse, and turning moments about both centres of mass.
+    impulses: Vec<(Vec3, Vec3, Vec3)>,
     /// Place of each body among the parties, valid for bodies with a meeting.
     place: Vec<u32>,
 }
@@ -234,11 +236,13 @@ impl Responder {
 
     /// Velocities from scratch: after the bounces, with this tick's gravity and all impulses as they are now.
     fn add_up(&mut self, world: &World, meetings: &[Meeting]) {
+        self.impulses.clear();
+        self.impulses.extend(meetings.iter().map(|meeting| meeting.touch.impulse()));
         for place in 0..self.parties.len() {
             let (mut push, mut turn) = (Vec3::zeros(), Vec3::zeros());
             let party = &self.parties[place];
             for &at in self.meetings_of(party) {
-                let (impulse, moment_a, moment_b) = meetings[at as usize].touch.impulse();
+                let (impulse, moment_a, moment_b) = self.impulses[at as usize];
                 if self.sides[at as usize].0 as usize == place {
                     push += impulse;
                     turn += moment_a;

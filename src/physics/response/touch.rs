@@ -5,6 +5,7 @@
 use smallvec::SmallVec;
 
 use super::memory::{PairMemory, PatchMemory, PointMemory};
+use super::rest::System;
 use super::row::{Couple, Inertial, Row, Twist};
 use crate::math::{Vec3, any_perpendicular};
 use crate::physics::contact::{ContactPoint, Manifold};
@@ -47,6 +48,8 @@ pub struct Touch {
     pub(super) bounces: u32,
     /// Whether it bounced in this tick.
     pub(super) fired: bool,
+    /// How its points and its friction work on each other; found when it first rests.
+    pub(super) system: Option<Box<System>>,
 }
 
 impl Touch {
@@ -68,6 +71,7 @@ impl Touch {
             gap: manifold.gap(),
             bounces: memory.bounces,
             fired: false,
+            system: None,
         };
         for contact in manifold.points() {
             let row = Row::normal(contact.normal, contact.point, a, b);
