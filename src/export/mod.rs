@@ -42,13 +42,15 @@ pub enum ExportError {
         body: BodyId,
     },
     /// A number that the format cannot hold.
-    #[error("frame {frame}, {body}: {field} is {value}, which glTF cannot show; export fewer frames, or CSV")]
+    #[error(
+        "frame {frame}, {body}: {field} is {value:?}, which glTF cannot show; export fewer frames, or CSV"
+    )]
     NotShowable {
         /// Number of the frame.
         frame: u64,
         /// The body.
         body: BodyId,
-        /// Name of the number, one of [`STATE_FIELDS`](crate::state::STATE_FIELDS), or `q` for all four.
+        /// Name of the number, such as one of [`STATE_FIELDS`](crate::state::STATE_FIELDS).
         field: &'static str,
         /// Its value.
         value: f64,

@@ -85,7 +85,10 @@ impl Motion {
                 continue;
             };
             found += 1;
-            track.push(state).map_err(|field| not_showable(frame.index, model.id, state, field))?;
+            track.push(state).map_err(|(field, value)| {
+                let (frame, body) = (frame.index, model.id);
+                ExportError::NotShowable { frame, body, field, value }
+            })?;
             let bounds = Aabb::about(state.x, Vec3::repeat(model.shape.bounding_radius()));
             self.bounds = Some(self.bounds.map_or(bounds, |all| all.union(&bounds)));
         }
@@ -99,21 +102,17 @@ impl Motion {
     }
 }
 
-fn not_showable(frame: u64, body: BodyId, state: &BodyState, field: usize) -> ExportError {
-    ExportError::NotShowable { frame, body, field: STATE_FIELDS[field], value: state.to_array()[field] }
-}
-
 impl Track {
-    /// Adds a key; where that cannot be, says which number of the state's array is to blame.
-    fn push(&mut self, state: &BodyState) -> Result<(), usize> {
+    /// Adds a key; where that cannot be, names the number that is to blame, and its value.
+    fn push(&mut self, state: &BodyState) -> Result<(), (&'static str, f64)> {
         let numbers = state.to_array();
         if let Some(field) = numbers[..7].iter().position(|number| !(*number as f32).is_finite()) {
-            return Err(field);
+            return Err((STATE_FIELDS[field], numbers[field]));
         }
         let mut rotation = state.q.coords;
         let length = rotation.norm();
         if !length.is_normal() {
-            return Err(6); // all four are zero, or next to it
+            return Err(("the length of q", length));
         }
         rotation /= length;
         let mut rotation = [rotation.x, rotation.y, rotation.z, rotation.w].map(|n| n as f32);
