@@ -231,7 +231,7 @@ fn pyramids_stand_on_the_ground() {
     assert_near(scene.bodies[62].position, [-30.0 * 1.1, 1.5, 0.0]);
     assert_near(scene.bodies[1952].position, [0.0, 61.5, 0.0]);
     assert_eq!(scene.statics[0].shape, Shape::Box { half_extents: [82.0, 0.5, 82.0] });
-    assert_eq!((scene.response.iterations, scene.ticks_per_second), (8, 240.0));
+    assert_eq!((scene.response.iterations, scene.ticks_per_second), (16, 240.0));
     let other = made("pyramid", 10, &[("iterations", "3"), ("ticks_per_second", "600")]);
     assert_eq!((other.response.iterations, other.ticks_per_second, other.ticks_per_frame), (3, 600.0, 10));
 }
