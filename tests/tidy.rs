@@ -51,7 +51,8 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 
 fn check(path: &Path, text: &str) -> Vec<String> {
     let name = path.strip_prefix(repo()).unwrap().display().to_string();
-    let module = name.strip_prefix("src/").unwrap_or("").split('/').next().unwrap_or("").trim_end_matches(".rs");
+    let module =
+        name.strip_prefix("src/").unwrap_or("").split('/').next().unwrap_or("").trim_end_matches(".rs");
     let mut wrong = Vec::new();
     let mut fail = |line: usize, rule: String| wrong.push(format!("{name}:{}: {rule}", line + 1));
     if !text.starts_with("//!") {
