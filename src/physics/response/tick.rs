@@ -76,8 +76,8 @@ pub struct Responder {
     bounced_in: Vec<u32>,
     /// What each meeting does to its first side: impulse, and turning moments about both centres of mass.
     impulses: Vec<(Vec3, Vec3, Vec3)>,
-    /// Whose standing is being written down, and what it is so far.
-    told: Option<(usize, Standing)>,
+    /// Whose standings are being written down, and what they are so far.
+    told: Vec<(usize, Standing)>,
 }
 
 impl Responder {
@@ -92,22 +92,26 @@ impl Responder {
         self.correct(world, participants, meetings);
     }
 
-    /// The same, and the standing of one participant for others to believe.
+    /// The same, and the standings of some participants for others to believe.
     pub fn respond_and_tell(
         &mut self,
         world: &World,
         participants: &[Participant],
         meetings: &mut [Meeting],
-        teller: usize,
-    ) -> Standing {
-        self.told = Some((teller, Standing::default()));
+        tellers: &[usize],
+    ) -> Vec<Standing> {
+        self.told = tellers.iter().map(|teller| (*teller, Standing::default())).collect();
         self.respond(world, participants, meetings);
-        let (_, mut standing) = self.told.take().unwrap_or_default();
-        standing.touches = self.parties[teller].count;
-        // What only repeats is left out, so that equal standings are written alike.
-        let start = self.parties[teller].start;
+        let told = std::mem::take(&mut self.told);
+        told.into_iter().map(|(teller, standing)| self.complete(teller, standing)).collect()
+    }
+
+    /// Adds what is known at the end, and leaves out what only repeats, so that equal standings are written alike.
+    fn complete(&self, teller: usize, mut standing: Standing) -> Standing {
+        let party = &self.parties[teller];
+        standing.touches = party.count;
         while let Some((named, twist)) = standing.rounds.last() {
-            let before = standing.rounds.len().checked_sub(2).map_or(start, |at| standing.rounds[at].1);
+            let before = standing.rounds.len().checked_sub(2).map_or(party.start, |at| standing.rounds[at].1);
             if named.is_some() || twist.to_bits() != before.to_bits() {
                 break;
             }
@@ -187,7 +191,7 @@ impl Responder {
                     party.now = standing.after_round(round, party.start);
                 }
             }
-            if let Some((teller, standing)) = &mut self.told {
+            for (teller, standing) in &mut self.told {
                 let party = &self.parties[*teller];
                 let id = participants[*teller].body.id;
                 let named = party.named.map(|at| other_side(&meetings[at as usize], id, participants));
@@ -312,10 +316,10 @@ impl Responder {
             party.rested.v = free + push * participant.inertial.inv_mass;
             party.rested.w = party.now.w + participant.inertial.inv_inertia * turn;
         }
-        if let Some((teller, standing)) = &mut self.told
-            && iteration < world.rule.iterations as usize
-        {
-            standing.rested.push(self.parties[*teller].rested);
+        if iteration < world.rule.iterations as usize {
+            for (teller, standing) in &mut self.told {
+                standing.rested.push(self.parties[*teller].rested);
+            }
         }
     }
 
