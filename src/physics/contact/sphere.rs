@@ -140,43 +140,66 @@ fn from_hull(c: Vec3, hull: &ConvexPolyhedron) -> (Vec3, f64) {
     if distance > 0.0 { (nearest.1 / distance, distance) } else { deepest }
 }
 
+/// The point of a triangle that is nearest to the centre of a ball.
+struct Nearest {
+    distance: f64,
+    triangle: u32,
+    closest: Vec3,
+    normal: Vec3,
+}
+
 /// A ball against a mesh: the nearest triangles, without those that only continue a surface already found.
 fn against_mesh(c: Vec3, radius: f64, mesh: &TriMesh, placed: &Placed, reach: f64) -> Manifold {
     let reached = radius + reach.max(0.0);
     let around = Vec3::repeat(reached);
     let near = ParryAabb { mins: to_parry(c - around), maxs: to_parry(c + around) };
-    let mut found: Vec<(f64, u32, Vec3, Vec3)> = Vec::new();
-    for at in mesh.bvh().intersect_aabb(&near) {
-        let triangle = mesh.triangle(at);
-        let corners = [from_parry(triangle.a), from_parry(triangle.b), from_parry(triangle.c)];
+    let mut found: Vec<Nearest> = Vec::new();
+    for triangle in mesh.bvh().intersect_aabb(&near) {
+        let corners = corners(mesh, triangle);
         let closest = closest_on_triangle(c, corners[0], corners[1], corners[2]);
         let d = c - closest;
         let distance = d.norm();
         if distance < reached {
             // A ball whose centre lies on the triangle is pushed out of its front.
             let normal = if distance > 0.0 { d / distance } else { front(&corners) };
-            found.push((distance, at, closest, normal));
+            found.push(Nearest { distance, triangle, closest, normal });
         }
     }
-    found.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    found.sort_by(|a, b| a.distance.total_cmp(&b.distance).then(a.triangle.cmp(&b.triangle)));
     // A further point counts only if it stands out of every surface that already holds the ball.
     let slack = 1e-6 * radius;
-    let mut holding: Vec<(f64, u32, Vec3, Vec3)> = Vec::new();
-    for candidate in found {
-        if holding.iter().all(|held| (candidate.2 - held.2).dot(&held.3) > slack) {
+    let mut holding: Vec<&Nearest> = Vec::new();
+    for (rank, candidate) in found.iter().enumerate() {
+        let stands_out = |held: &&Nearest| (candidate.closest - held.closest).dot(&held.normal) > slack;
+        if holding.iter().all(stands_out) && !leads_nearer(candidate, &found[..rank], mesh, slack) {
             holding.push(candidate);
         }
     }
     // Numbered by rank, not by triangle: a ball that rolls over a seam keeps its cached impulse.
-    holding.sort_by_key(|held| held.1);
+    holding.sort_by_key(|held| held.triangle);
     let mut points = PointList::new();
-    for (rank, (distance, _, closest, normal)) in holding.into_iter().enumerate() {
-        let gap = distance - radius;
-        let normal = placed.q * normal;
-        let point = placed.x + placed.q * closest + normal * (0.5 * gap);
+    for (rank, held) in holding.into_iter().enumerate() {
+        let gap = held.distance - radius;
+        let normal = placed.q * held.normal;
+        let point = placed.x + placed.q * held.closest + normal * (0.5 * gap);
         points.push(ContactPoint { feature: rank as u64, point, normal, gap });
     }
     points.reduce()
+}
+
+/// Whether a point lies on the seam to a triangle that comes nearer elsewhere. A ball that rolls along a hollow
+/// must not stumble over the far seam of the next facet, which it can never touch.
+fn leads_nearer(candidate: &Nearest, nearer: &[Nearest], mesh: &TriMesh, slack: f64) -> bool {
+    nearer.iter().filter(|other| (other.closest - candidate.closest).norm() > slack).any(|other| {
+        let corners = corners(mesh, other.triangle);
+        let p = candidate.closest;
+        (closest_on_triangle(p, corners[0], corners[1], corners[2]) - p).norm() < slack
+    })
+}
+
+fn corners(mesh: &TriMesh, triangle: u32) -> [Vec3; 3] {
+    let triangle = mesh.triangle(triangle);
+    [triangle.a, triangle.b, triangle.c].map(from_parry)
 }
 
 fn front(corners: &[Vec3; 3]) -> Vec3 {
