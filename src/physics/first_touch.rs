@@ -62,8 +62,10 @@ fn near_ticks(world: &World, a: Flying, b: Flying, from: Tick, to: Tick) -> Opti
     let enters = (-approach - root) / speed2;
     let mut leaves = (-approach + root) / speed2;
     if let (Shape::Sphere { .. }, Shape::Sphere { .. }) = (&a.0.shape, &b.0.shape) {
-        // Balls that part faster than the rule's limit do not touch, and they never slow down.
-        leaves = leaves.min((world.rule.separating * reach - approach) / speed2);
+        // Balls that part faster than the rule's limit do not touch, and they never slow down. The limit times
+        // the distance is largest at half the reach.
+        let limit = world.rule.separating * reach + world.rule.lingering * (0.25 * reach * reach);
+        leaves = leaves.min((limit - approach) / speed2);
     }
     if leaves < -world.time.tick_s || enters > span + world.time.tick_s {
         return None;

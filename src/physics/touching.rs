@@ -16,7 +16,17 @@ pub(crate) fn balls_touch(rule: &Rule, radii: f64, xa: Vec3, va: Vec3, xb: Vec3,
     let d = xa - xb;
     let d2 = d.norm_squared();
     let reached = radii + rule.margin;
-    d2 < reached * reached && (d2 == 0.0 || (va - vb).dot(&d) < rule.separating * d2.sqrt())
+    if d2 >= reached * reached {
+        return false;
+    }
+    let distance = d2.sqrt();
+    d2 == 0.0 || (va - vb).dot(&d) < parting_speed(rule, distance - radii) * distance
+}
+
+/// Bodies with this gap that separate at this speed no longer touch.
+#[inline]
+pub(crate) fn parting_speed(rule: &Rule, gap: f64) -> f64 {
+    rule.separating + rule.lingering * (-gap).max(0.0)
 }
 
 /// Where two bodies touch: nearer than the margin and not flying apart. `a` has the smaller id.
@@ -35,7 +45,7 @@ pub fn touching(rule: &Rule, a: &BodyDef, sa: &BodyState, b: &BodyDef, sb: &Body
     let manifold = contact(&place(a, sa), &place(b, sb), rule.reach);
     let touches = manifold.points().iter().any(|p| {
         let approach = sa.velocity_at(p.point - sa.x) - sb.velocity_at(p.point - sb.x);
-        p.gap < rule.margin && approach.dot(&p.normal) < rule.separating
+        p.gap < rule.margin && approach.dot(&p.normal) < parting_speed(rule, p.gap)
     });
     touches.then_some(manifold)
 }
@@ -44,10 +54,10 @@ pub fn touching(rule: &Rule, a: &BodyDef, sa: &BodyState, b: &BodyDef, sb: &Body
 #[inline]
 pub fn touching_static(rule: &Rule, a: &BodyDef, sa: &BodyState, b: &StaticDef) -> Option<Manifold> {
     let manifold = contact(&place(a, sa), &Placed { shape: &b.shape, x: b.x, q: b.q }, rule.reach);
-    let touches = manifold
-        .points()
-        .iter()
-        .any(|p| p.gap < rule.margin && sa.velocity_at(p.point - sa.x).dot(&p.normal) < rule.separating);
+    let touches = manifold.points().iter().any(|p| {
+        let approach = sa.velocity_at(p.point - sa.x);
+        p.gap < rule.margin && approach.dot(&p.normal) < parting_speed(rule, p.gap)
+    });
     touches.then_some(manifold)
 }
 

@@ -74,8 +74,11 @@ pub struct StaticDef {
 pub struct Rule {
     /// Two bodies may touch when their gap is below this, metres.
     pub margin: f64,
-    /// ... and they separate more slowly than this, m/s.
+    /// ... and they separate more slowly than this, m/s,
     pub separating: f64,
+    /// ... or than this many times their overlap, 1/s: what still overlaps at the next tick has not parted, and
+    /// must not forget the load it carries. Zero without gravity, where nothing is loaded.
+    pub lingering: f64,
     /// A touch bounces only if it would leave faster than this, m/s.
     pub bounce: f64,
     /// What a search for candidates must at least look at: the margin, and room for rounding.
@@ -146,6 +149,7 @@ fn rule(scene: &Scene, g: f64, h: f64) -> Rule {
     Rule {
         margin,
         separating: 2.0 * g * h,
+        lingering: if g > 0.0 { 1.0 / h } else { 0.0 },
         bounce: 4.0 * g * h,
         vicinity: margin + 1e-6,
         reach: 4.0 * margin,

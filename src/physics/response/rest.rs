@@ -91,7 +91,7 @@ impl Touch {
         let mut rows: SmallVec<[(Row, f64); 4]> = SmallVec::new();
         if !self.fired {
             for point in &self.points {
-                if point.contact.gap < 0.0 && point.row.speed(a, b) <= rule.bounce {
+                if point.contact.gap < 0.0 && (point.pressed > 0.0 || point.row.speed(a, b) <= rule.bounce) {
                     rows.push((point.row, rule.correction * -point.contact.gap));
                 }
             }

@@ -349,15 +349,17 @@ impl Responder {
         meetings: &[Meeting],
     ) -> Flight {
         let (party, state) = (&self.parties[place], &of.state);
-        let mut collided = false;
-        let mut held = false;
+        let (mut collided, mut parts, mut held) = (false, true, false);
         for &at in self.meetings_of(place) {
-            let touch = &meetings[at as usize].touch;
-            collided |= touch.fired || self.waits[at as usize];
-            held |= touch.is_held();
+            let meeting = &meetings[at as usize];
+            let (twist_a, twist_b) = self.twists(meeting, |party| party.now);
+            collided |= meeting.touch.fired || self.waits[at as usize];
+            parts &= meeting.touch.parts(&twist_a, &twist_b, &world.rule);
+            held |= meeting.touch.is_held();
         }
-        if collided && !held {
-            // A bounce is an instant change of velocity; what follows is free flight from this very tick.
+        if (collided || parts) && !held {
+            // A bounce is an instant change of velocity; what follows is free flight from this very tick. So is
+            // what comes after it, even if the bodies need more than a tick to part.
             let q = renormalised(rotation_exp(party.moved.w) * state.q);
             let origin = BodyState { x: state.x + party.moved.v, q, v: party.now.v, w: party.now.w };
             return Flight { since: tick, origin };

@@ -168,6 +168,11 @@ impl Touch {
         approach < 0.0 && self.restitution() * -approach > rule.bounce
     }
 
+    /// Whether the two fly apart, though they may still overlap.
+    pub(super) fn parts(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
+        self.points.iter().all(|p| p.row.speed(a, b) >= rule.separating)
+    }
+
     /// Forgets the impulses that held it: a bounce ends a rest.
     pub(super) fn release(&mut self) {
         for point in &mut self.points {
