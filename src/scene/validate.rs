@@ -321,7 +321,7 @@ fn check_list_ids(list: &str, ids: &[Option<u32>]) -> Result<(), SceneError> {
     let mut used: Vec<(u32, usize)> =
         ids.iter().enumerate().map(|(index, id)| (id.unwrap_or(index as u32), index)).collect();
     used.sort_unstable();
-    for (id, index) in used.iter().rev().take_while(|(id, _)| *id > ID_MAX) {
+    if let Some((id, index)) = used.last().filter(|(id, _)| *id > ID_MAX) {
         let fix = format!("use a number from 0 to {ID_MAX}");
         return Err(SceneError::new(format!("{list}[{index}].id"), format!("is {id}"), fix));
     }
