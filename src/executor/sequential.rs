@@ -106,7 +106,7 @@ impl<'a> Run<'a> {
         self.pairs.clear();
         let world = self.world;
         let mut known = Recall { memories: &self.memories, at: 0 };
-        for &(a, b) in self.grid.pairs(&self.positions, &self.radii, world.rule.margin) {
+        for &(a, b) in self.grid.pairs(&self.positions, &self.radii, world.rule.vicinity) {
             let (body_a, state_a) = (&world.bodies[a as usize], &self.states[a as usize]);
             let (body_b, state_b) = (&world.bodies[b as usize], &self.states[b as usize]);
             let Some(manifold) = touching(&world.rule, body_a, state_a, body_b, state_b) else { continue };
@@ -120,7 +120,7 @@ impl<'a> Run<'a> {
         }
         let mut near = Vec::new();
         for (place, (body, state)) in world.bodies.iter().zip(&self.states).enumerate() {
-            let bounds = body.shape.aabb(state.x, &state.q).grown(world.rule.margin);
+            let bounds = body.shape.aabb(state.x, &state.q).grown(world.rule.vicinity);
             world.static_index.near(&bounds, &mut near);
             for object in near.iter().map(|at| &world.statics[*at as usize]) {
                 let Some(manifold) = touching_static(&world.rule, body, state, object) else { continue };

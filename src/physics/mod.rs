@@ -5,6 +5,7 @@
 
 pub(crate) mod broad;
 pub mod contact;
+mod first_touch;
 mod flight;
 mod mass;
 pub mod measure;
@@ -15,6 +16,7 @@ mod touching;
 mod tumble;
 mod world;
 
+pub use first_touch::{first_static_touch, first_touch};
 pub use flight::{Flight, FlightCursor};
 pub use mass::Inertia;
 pub use shape::{Aabb, Shape};

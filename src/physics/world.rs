@@ -78,6 +78,8 @@ pub struct Rule {
     pub separating: f64,
     /// A touch bounces only if it would leave faster than this, m/s.
     pub bounce: f64,
+    /// What a search for candidates must at least look at: the margin, and room for rounding.
+    pub vicinity: f64,
     /// Points of a touching pair count up to this gap, metres.
     pub reach: f64,
     /// Jacobi iterations over resting touches.
@@ -145,6 +147,7 @@ fn rule(scene: &Scene, g: f64, h: f64) -> Rule {
         margin,
         separating: 2.0 * g * h,
         bounce: 4.0 * g * h,
+        vicinity: margin + 1e-6,
         reach: 4.0 * margin,
         iterations: scene.response.iterations,
         rounds: scene.response.rounds,

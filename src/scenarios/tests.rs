@@ -4,11 +4,14 @@ use super::*;
 use crate::math::Vec3;
 use crate::scene::{Body, SceneFormat, Shape, parse};
 
-fn made(name: &str, bodies: u32, sets: &[(&str, &str)]) -> Scene {
+/// What is set, by name.
+type Sets<'a> = &'a [(&'a str, &'a str)];
+
+fn made(name: &str, bodies: u32, sets: Sets) -> Scene {
     try_made(name, bodies, sets).unwrap_or_else(|error| panic!("{name} {bodies} {sets:?}: {error}"))
 }
 
-fn try_made(name: &str, bodies: u32, sets: &[(&str, &str)]) -> Result<Scene, SceneError> {
+fn try_made(name: &str, bodies: u32, sets: Sets) -> Result<Scene, SceneError> {
     let sets = sets.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     build(name, &Request { bodies: Some(bodies), sets, ..Request::default() })
 }
@@ -88,7 +91,7 @@ fn every_scenario_scales() {
 
 #[test]
 fn nothing_overlaps_at_the_start() {
-    let variants: &[(&str, u32, &[(&str, &str)])] = &[
+    let variants: &[(&str, u32, Sets)] = &[
         ("bouncing", 200, &[("density", "lo")]),
         ("bouncing", 200, &[("density", "hi")]),
         ("bouncing", 5000, &[("density", "hi")]),
@@ -183,12 +186,10 @@ fn the_gas_of_65536_is_flat() {
         assert!((inside - cells * pitch).abs() < 1e-9, "{inside}");
     }
     // Every cell is filled: each ball is in the cell of its number.
+    let half = inside_m(&scene).map(|inside| inside / 2.0);
     for (index, body) in scene.bodies.iter().enumerate() {
-        let cell = [index % 64, index / 64 % 64, index / 4096];
-        for axis in 0..3 {
-            let half = inside_m(&scene)[axis] / 2.0;
-            assert_eq!(((body.position[axis] + half) / pitch).floor() as usize, cell[axis], "ball {index}");
-        }
+        let cell = [0, 1, 2].map(|axis| ((body.position[axis] + half[axis]) / pitch).floor() as usize);
+        assert_eq!(cell, [index % 64, index / 64 % 64, index / 4096], "ball {index}");
     }
     assert!(smallest_gap(&scene) > 0.0);
 }
@@ -342,7 +343,7 @@ fn scene_fields_can_be_set_after_parameters() {
 
 #[test]
 fn senseless_requests_are_explained() {
-    let cases: &[(&str, u32, &[(&str, &str)], &str)] = &[
+    let cases: &[(&str, u32, Sets, &str)] = &[
         ("cylinder", 5, &[], "did you mean `cylinders`?"),
         ("nothing", 5, &[], "use one of `parallel`, `cylinders`"),
         ("stack", 0, &[], "bodies: 0 bodies were asked for; use 1 to 10000000"),

@@ -223,7 +223,7 @@ impl<'a> At<'a> {
     }
 
     pub(super) fn field(&self, name: &'a str) -> Field<'a> {
-        Field { at: *self, name, element: None }
+        Field { at: *self, name, elements: [None; 2] }
     }
 }
 
@@ -232,19 +232,22 @@ impl<'a> At<'a> {
 pub(super) struct Field<'a> {
     at: At<'a>,
     name: &'a str,
-    element: Option<usize>,
+    /// Places in a list, or in a list of lists.
+    elements: [Option<usize>; 2],
 }
 
 impl Field<'_> {
     pub(super) fn element(mut self, index: usize) -> Self {
-        self.element = Some(index);
+        let depth = usize::from(self.elements[0].is_some());
+        self.elements[depth] = Some(index);
         self
     }
 
     pub(super) fn text(&self) -> String {
         let index = |index: Option<usize>| index.map(|i| format!("[{i}]")).unwrap_or_default();
         let dot = if self.at.table.is_empty() { "" } else { "." };
-        format!("{}{}{dot}{}{}", self.at.table, index(self.at.index), self.name, index(self.element))
+        let [outer, inner] = self.elements.map(index);
+        format!("{}{}{dot}{}{outer}{inner}", self.at.table, index(self.at.index), self.name)
     }
 }
 
@@ -343,4 +346,24 @@ fn check_list_ids(list: &str, ids: &[Option<u32>]) -> Result<(), SceneError> {
 
 pub(super) fn norm(numbers: &[f64]) -> f64 {
     numbers.iter().map(|n| n * n).sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_have_at_most_ten_million_elements() {
+        assert_eq!(check_count("body", 10_000_000), Ok(()));
+        let error = check_count("body", 10_000_001).unwrap_err();
+        assert_eq!(error.to_string(), "body: has 10000001 elements; use at most 10000000");
+    }
+
+    #[test]
+    fn paths_are_those_of_the_file() {
+        assert_eq!(At::scene().field("gravity").element(1).text(), "gravity[1]");
+        assert_eq!(At::table("response").field("rounds").text(), "response.rounds");
+        let points = At::element("body", 3).field("shape.hull.points");
+        assert_eq!(points.element(7).element(2).text(), "body[3].shape.hull.points[7][2]");
+    }
 }

@@ -120,3 +120,8 @@ pub fn contact(a: &Placed, b: &Placed, reach: f64) -> Manifold {
         _ => general::contact(a, b, reach),
     }
 }
+
+/// Direction and distance from the surface of `from` to a point, negative inside. Meshes have no inside.
+pub(crate) fn clearance(point: Vec3, from: &Placed) -> (Vec3, f64) {
+    sphere::clearance(point, from)
+}

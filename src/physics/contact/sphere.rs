@@ -1,6 +1,7 @@
 //! Balls against everything. One point, except on meshes, where a ball may lie in a groove.
 
 use parry3d::bounding_volume::Aabb as ParryAabb;
+use parry3d::query::PointQuery;
 use parry3d::shape::{ConvexPolyhedron, TriMesh};
 
 use super::reduce::PointList;
@@ -26,22 +27,40 @@ pub(super) fn against_sphere(xa: Vec3, ra: f64, xb: Vec3, rb: f64, reach: f64) -
 
 /// A ball at `x` against another shape.
 pub(super) fn against(x: Vec3, radius: f64, other: &Placed, reach: f64) -> Manifold {
-    let local = other.q.inverse_transform_vector(&(x - other.x));
-    let (normal, distance) = match other.shape {
+    match other.shape {
         Shape::Sphere { radius: rb } => return against_sphere(x, radius, other.x, *rb, reach),
-        Shape::HalfSpace { normal } => (*normal, normal.dot(&local)),
-        Shape::Box { half } => from_box(local, half),
-        Shape::Capsule { radius: rb, half_height } => from_capsule(local, *rb, *half_height),
-        Shape::Cylinder { radius: rb, half_height } => from_cylinder(local, *rb, *half_height),
-        Shape::Hull(hull) => from_hull(local, hull),
-        Shape::Mesh(mesh) => return against_mesh(local, radius, mesh, other, reach),
-    };
+        Shape::Mesh(mesh) => return against_mesh(local_point(x, other), radius, mesh, other, reach),
+        _ => {}
+    }
+    let (normal, distance) = clearance(x, other);
     let gap = distance - radius;
     if gap >= reach {
         return Manifold::EMPTY;
     }
-    let normal = other.q * normal;
     Manifold::single(ContactPoint { feature: 0, point: x - normal * (radius + 0.5 * gap), normal, gap })
+}
+
+fn local_point(x: Vec3, other: &Placed) -> Vec3 {
+    other.q.inverse_transform_vector(&(x - other.x))
+}
+
+/// Outward direction and signed distance of a point from a shape.
+pub(super) fn clearance(x: Vec3, other: &Placed) -> (Vec3, f64) {
+    let local = local_point(x, other);
+    let (normal, distance) = match other.shape {
+        Shape::Sphere { radius } => from_capsule(local, *radius, 0.0),
+        Shape::HalfSpace { normal } => (*normal, normal.dot(&local)),
+        Shape::Box { half } => from_box(local, half),
+        Shape::Capsule { radius, half_height } => from_capsule(local, *radius, *half_height),
+        Shape::Cylinder { radius, half_height } => from_cylinder(local, *radius, *half_height),
+        Shape::Hull(hull) => from_hull(local, hull),
+        Shape::Mesh(mesh) => {
+            let d = local - from_parry(mesh.project_local_point(to_parry(local), false).point);
+            let distance = d.norm();
+            (if distance > 0.0 { d / distance } else { Vec3::y() }, distance)
+        }
+    };
+    (other.q * normal, distance)
 }
 
 /// Outward direction and signed distance of a point from a box.
