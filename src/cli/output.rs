@@ -94,6 +94,7 @@ mod tests {
         fs::write(output.writable(), "half").unwrap();
         drop(output);
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "what is not kept is removed");
         let output = Output::begin(&path, &input).unwrap();
         fs::write(output.writable(), "new").unwrap();
         output.keep().unwrap();

@@ -24,7 +24,7 @@ Examples:
   anachron render bowl.anr --out bowl.png                  the last frame
   anachron render cylinders --frame 90 --out balls.png     runs the scenario that far
   anachron render gas --seconds 2 --color speed --out gas.gif
-  anachron render bowl.anr --frame 60 --size 1920x1080 --camera 'eye=0,30,60;target=0,5,0' --out bowl.png";
+  anachron render bowl.anr --size 1920x1080 --camera 'eye=0,30,60;target=0,5,0' --out bowl.png";
 
 /// Make a picture or an animation of a recording, a scenario or a scene file
 #[derive(Args)]

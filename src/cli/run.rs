@@ -25,7 +25,7 @@ Examples:
   anachron run pyramid --set response.iterations=32 --record pyramid.anr
   anachron run my-scene.toml --set gravity=[0,-1.6,0] --json > result.json
 
-Ctrl-C ends a run at its next frame: the recording is complete up to there, and the exit code is 130.
+Ctrl-C ends a run at its next frame: its recording is complete up to there, the exit code is 130.
 A second Ctrl-C ends the program at once.";
 
 /// Simulate a scenario or a scene file
