@@ -12,7 +12,9 @@ fn same_bits(a: &Scene, b: &Scene) -> bool {
     format!("{a:?}") == format!("{b:?}")
 }
 
-fn any_number() -> impl Strategy<Value = f64> {
+// Strategies are boxed: nested as they are, their values would not fit on the stack of a debug build.
+
+fn any_number() -> BoxedStrategy<f64> {
     prop_oneof![
         4 => -10.0..10.0,
         2 => any::<f64>().prop_filter("finite", |n| n.is_finite()),
@@ -21,17 +23,18 @@ fn any_number() -> impl Strategy<Value = f64> {
         1 => Just(0.0),
         1 => Just(f64::MAX),
     ]
+    .boxed()
 }
 
-fn any_vector() -> impl Strategy<Value = [f64; 3]> {
-    [any_number(), any_number(), any_number()]
+fn any_vector() -> BoxedStrategy<[f64; 3]> {
+    [any_number(), any_number(), any_number()].boxed()
 }
 
-fn any_text() -> impl Strategy<Value = String> {
-    prop_oneof!["[a-z]{1,8}", "\\PC{0,12}", any::<String>()]
+fn any_text() -> BoxedStrategy<String> {
+    prop_oneof!["[a-z]{1,8}", "\\PC{0,12}", any::<String>()].boxed()
 }
 
-fn any_shape() -> impl Strategy<Value = Shape> {
+fn any_shape() -> BoxedStrategy<Shape> {
     let points = || vec(any_vector(), 0..12);
     prop_oneof![
         any_number().prop_map(|radius| Shape::Sphere { radius }),
@@ -44,23 +47,25 @@ fn any_shape() -> impl Strategy<Value = Shape> {
         (proptest::option::of(any_text()), points(), vec(any::<[u32; 3]>(), 0..12))
             .prop_map(|(file, vertices, triangles)| Shape::Mesh { file, vertices, triangles }),
     ]
+    .boxed()
 }
 
 type Label = (Option<u32>, Option<String>, String);
 
-fn any_label() -> impl Strategy<Value = Label> {
+fn any_label() -> BoxedStrategy<Label> {
     (
         any::<Option<u32>>(),
         proptest::option::of(any_text()),
         prop_oneof![Just("default".to_owned()), any_text()],
     )
+        .boxed()
 }
 
-fn any_body() -> impl Strategy<Value = Body> {
+fn any_body() -> BoxedStrategy<Body> {
     let turn = [any_number(), any_number(), any_number(), any_number()];
     let turn = prop_oneof![Just([0.0, 0.0, 0.0, 1.0]), turn];
-    (any_label(), any_shape(), any_vector(), turn, any_vector(), any_vector()).prop_map(
-        |((id, name, material), shape, position, orientation, velocity, angular_velocity)| Body {
+    (any_label(), any_shape(), any_vector(), turn, any_vector(), any_vector())
+        .prop_map(|((id, name, material), shape, position, orientation, velocity, angular_velocity)| Body {
             id,
             name,
             shape,
@@ -69,11 +74,11 @@ fn any_body() -> impl Strategy<Value = Body> {
             velocity,
             angular_velocity,
             material,
-        },
-    )
+        })
+        .boxed()
 }
 
-fn any_scene() -> impl Strategy<Value = Scene> {
+fn any_scene() -> BoxedStrategy<Scene> {
     let material = (any_number(), any_number(), any_number(), proptest::option::of(any_text())).prop_map(
         |(density, friction, restitution, color)| Material { density, friction, restitution, color },
     );
@@ -95,8 +100,8 @@ fn any_scene() -> impl Strategy<Value = Scene> {
     };
     let top = (any_text(), any_number(), any_number(), any::<u32>(), any_vector(), any::<u64>());
     let lists = (vec(any_body().prop_map(as_static), 0..4), vec(any_body(), 0..6));
-    (top, response, btree_map(any_text(), material, 0..4), lists).prop_map(
-        |(top, response, materials, lists)| {
+    (top, response, btree_map(any_text(), material, 0..4), lists)
+        .prop_map(|(top, response, materials, lists)| {
             let (name, seconds, ticks_per_second, ticks_per_frame, gravity, seed) = top;
             let (statics, bodies) = lists;
             Scene {
@@ -111,8 +116,8 @@ fn any_scene() -> impl Strategy<Value = Scene> {
                 statics,
                 bodies,
             }
-        },
-    )
+        })
+        .boxed()
 }
 
 /// A mistake in a text: some bytes replaced, removed, repeated, or replaced by something that looks right.
