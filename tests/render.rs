@@ -1,5 +1,8 @@
 //! Pictures as a user takes them: the same bytes every time, things where geometry says, files that open.
 
+// A test that cannot go on should stop.
+#![allow(clippy::unwrap_used)]
+
 use std::path::Path;
 
 use anachron::appearance::STATIC_COLOR;

@@ -14,7 +14,7 @@ use crate::math::Vec3;
 const INSIDE: f64 = 0.95;
 /// Share of the bodies that have to be hidden to open a wall.
 const HIDDEN: f64 = 0.02;
-/// A wall covers the bodies if its face has this share of their extent, and is no mere kerb: at least so many
+/// A wall covers the bodies if its face has this share of their width, and is no mere kerb: at least so many
 /// body radii high and wide.
 const COVERS: f64 = 0.6;
 const KERB: f64 = 6.0;
@@ -254,10 +254,11 @@ fn covers_bodies(statics: &Group, face: &Face, focus: &Focus) -> bool {
     let thing = &statics.things[face.wall as usize];
     let Solid::Box { half } = *thing.solid else { return true };
     let extent = (focus.bounds.max - focus.bounds.min) * 0.5;
-    (0..3).all(|k| {
+    (0..3).filter(|k| thing.axes.column(*k).dot(&face.normal).abs() < 0.5).all(|k| {
         let axis: Vec3 = thing.axes.column(k).into();
-        axis.dot(&face.normal).abs() > 0.5
-            || half[k] >= (COVERS * axis.abs().dot(&extent)).max(0.5 * KERB * focus.body_radius)
+        // Bodies may be piled higher than the walls around them.
+        let wanted = if axis.y.abs() > 0.5 { 0.0 } else { COVERS * axis.abs().dot(&extent) };
+        half[k] >= wanted.max(0.5 * KERB * focus.body_radius)
     })
 }
 

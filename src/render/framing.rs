@@ -1,4 +1,5 @@
-//! Finds a view that shows the whole scene: what belongs into the picture, and from where all of it is seen.
+//! Finds what belongs into a picture of a scene, and from which side it is seen well. How far away the camera
+//! has to be for that is the business of `fit`.
 //!
 //! Bodies that have flown far away do not count, half-spaces and huge boxes neither: they would shrink
 //! everything else to dots.
@@ -6,14 +7,11 @@
 use parry3d::math::Vector;
 
 use super::Drawable;
-use super::camera::{Camera, DEFAULT_FOV_DEG, View, axes};
 use crate::frame::Frame;
 use crate::ids::BodyId;
 use crate::math::{Quat, Vec3, from_parry};
 use crate::physics::shape::{Aabb, Shape};
 
-/// Share of the picture's half width and height that the bodies may fill.
-const FILL: f64 = 0.92;
 /// A static object counts as scenery, not as landscape, up to this multiple of the bodies' extent.
 const SCENERY: f64 = 3.0;
 /// Scenery counts as far as it is this near to the bodies, relative to their extent.
@@ -43,7 +41,7 @@ impl Seen {
 #[derive(Clone, Debug)]
 pub(super) struct Focus {
     /// Everything that has to be in the picture: points with a radius around them.
-    points: Vec<(Vec3, f64)>,
+    pub points: Vec<(Vec3, f64)>,
     /// Places of the bodies that count.
     pub bodies: Vec<Vec3>,
     /// Bounds of those bodies.
@@ -56,7 +54,7 @@ pub(super) struct Focus {
     /// Radius of a typical body.
     pub body_radius: f64,
     /// From the target to the eye, unit.
-    towards_eye: Vec3,
+    pub towards_eye: Vec3,
 }
 
 /// Watches frames and remembers what has to be in a picture of them.
@@ -81,8 +79,10 @@ pub(super) struct Framing {
 impl Framing {
     /// `bodies` in ascending id.
     pub fn new(bodies: &[(BodyId, Drawable)], statics: &[Drawable]) -> Self {
-        let bodies: Vec<_> =
-            bodies.iter().map(|(id, body)| (*id, body.x, body.shape.bounding_radius())).collect();
+        let bodies: Vec<_> = bodies
+            .iter()
+            .map(|(id, body)| (*id, body.x, finite_or_zero(body.shape.bounding_radius())))
+            .collect();
         let start: Vec<Seen> = bodies
             .iter()
             .filter_map(|(_, x, radius)| Some(Seen { centres: at(*x)?, radius: *radius }))
@@ -140,8 +140,12 @@ impl Framing {
         // A body all alone needs room around it to be understood.
         let middle = (bounds.min + bounds.max) * 0.5;
         let room = Aabb::about(middle, Vec3::repeat(2.2 * body_radius));
-        let points = seen.iter().flat_map(|seen| corners(&seen.centres).map(|p| (p, seen.radius)));
-        let points = points.chain(corners(&room).map(|p| (p, 0.0))).collect();
+        let mut points: Vec<_> = corners(&room).map(|p| (p, 0.0)).into();
+        for seen in &seen {
+            let moved = seen.centres.min != seen.centres.max;
+            let places = if moved { &corners(&seen.centres)[..] } else { &[seen.centres.min] };
+            points.extend(places.iter().map(|p| (*p, seen.radius)));
+        }
         let bodies = seen.iter().flat_map(|seen| [seen.centres.min, seen.centres.max]).collect();
         let whole = bounds.union(&room);
         let focus = Focus {
@@ -179,66 +183,20 @@ impl Framing {
         seen.filter_map(|(place, body)| Some(Seen { centres: (*place)?, radius: body.2 })).collect()
     }
 
-    /// Three quarters from above: flat scenes are seen from higher up, long ones across.
+    /// Three quarters from above: flat scenes are seen from higher up, long ones across, and very long ones
+    /// along and from low, so that at least their near end is seen well.
     fn direction(&self, whole: &Aabb) -> Vec3 {
         let size = self.place.max - self.place.min;
-        let azimuth: f64 = if size.z > 1.25 * size.x { 60.0 } else { 30.0 };
+        let (long, short) = (size.x.max(size.z), size.x.min(size.z).max(size.y).max(f64::MIN_POSITIVE));
+        let along = smooth_step(3.0, 20.0, long / short);
+        let turn = 30.0 + 37.0 * along;
+        let azimuth: f64 = if size.z > 1.25 * size.x { 90.0 - turn } else { turn };
         let extent = whole.max - whole.min;
         let height = extent.y / extent.x.max(extent.z).max(f64::MIN_POSITIVE);
-        let elevation = 36.0 - 18.0 * smooth_step(0.15, 1.2, height);
+        let elevation = (36.0 - 18.0 * smooth_step(0.15, 1.2, height)) * (1.0 - 0.55 * along);
         let (sin_azimuth, cos_azimuth) = libm::sincos(azimuth.to_radians());
         let (sin_elevation, cos_elevation) = libm::sincos(elevation.to_radians());
         Vec3::new(sin_azimuth * cos_elevation, sin_elevation, cos_azimuth * cos_elevation)
-    }
-}
-
-impl Focus {
-    /// The view that `camera` asks for.
-    pub fn view(&self, camera: &Camera, width: u32, height: u32) -> View {
-        let (eye, target, fov_deg) = match *camera {
-            Camera::Auto => (None, None, DEFAULT_FOV_DEG),
-            Camera::LookAt { eye, target, fov_deg } => (eye, target, fov_deg.unwrap_or(DEFAULT_FOV_DEG)),
-        };
-        let fitted = || self.fitted_view(fov_deg, width, height);
-        match (eye, target) {
-            (Some(eye), target) => View::look_at(eye, target.unwrap_or(self.centre), fov_deg, width, height),
-            (None, None) => fitted(),
-            (None, Some(target)) => {
-                let view = fitted();
-                let distance = (self.centre - view.eye).dot(&view.forward).max(1e-3 * self.radius);
-                View { eye: target - view.forward * distance, ..view }
-            }
-        }
-    }
-
-    /// The closest view from the focus's direction that has all its points in the picture.
-    fn fitted_view(&self, fov_deg: f64, width: u32, height: u32) -> View {
-        let (right, up, forward) = axes(-self.towards_eye);
-        let half_height = libm::tan(fov_deg.to_radians() * 0.5);
-        let half_width = half_height * f64::from(width) / f64::from(height);
-        let (across, back_h) = self.fit_axis(right, forward, half_width * FILL);
-        let (upward, back_v) = self.fit_axis(up, forward, half_height * FILL);
-        let back = back_h.min(back_v);
-        let eye = self.centre + right * across + up * upward + forward * back;
-        View { eye, right, up, forward, half_height, width, height }
-    }
-
-    /// Along one axis of the picture: where the eye has to stand and how far back, relative to the centre.
-    ///
-    /// A ball of radius r at (a, z) is between the two edges of the picture if
-    /// ±(a - eye_a) cos + r <= (z - eye_z) sin, with the angle whose tangent is `half`. Each side bounds a
-    /// sum or difference of the eye's coordinates, and the tightest bounds are met together.
-    fn fit_axis(&self, axis: Vec3, forward: Vec3, half: f64) -> (f64, f64) {
-        let cos = 1.0 / (1.0 + half * half).sqrt();
-        let sin = half * cos;
-        let (mut plus, mut minus) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-        for (p, radius) in &self.points {
-            let from_centre = p - self.centre;
-            let (a, z) = (from_centre.dot(&axis), from_centre.dot(&forward));
-            plus = plus.max(a * cos - z * sin + radius);
-            minus = minus.max(-a * cos - z * sin + radius);
-        }
-        ((plus - minus) / (2.0 * cos), -(plus + minus) / (2.0 * sin))
     }
 }
 
@@ -253,6 +211,10 @@ pub(super) fn smooth_step(low: f64, high: f64, x: f64) -> f64 {
 /// The box of a single point, if it is one that can be drawn.
 fn at(x: Vec3) -> Option<Aabb> {
     x.iter().all(|c| c.abs() < 1e12).then_some(Aabb { min: x, max: x })
+}
+
+fn finite_or_zero(radius: f64) -> f64 {
+    if radius < 1e12 { radius } else { 0.0 }
 }
 
 fn merge(place: &mut Option<Aabb>, spot: Aabb) {
@@ -332,6 +294,7 @@ fn bounds_without_outliers(seen: &[Seen]) -> Option<Aabb> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::camera::{Camera, View};
     use super::*;
     use crate::state::BodyState;
 

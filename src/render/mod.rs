@@ -3,12 +3,13 @@
 //! A [`Renderer`] turns committed frames into [`Image`]s and images into PNG and GIF files. It decides nothing
 //! about a run and never runs one. The same frame gives the same bytes on any number of threads.
 //!
-//! The way of a picture: `framing` finds what it has to show and from where, `cutaway` opens closed boxes,
+//! The way of a picture: `framing` and `fit` find what it has to show and from where, `cutaway` opens closed boxes,
 //! `group` holds the solids, `stage` casts rays at them, `shade` gives colours, `tile` puts all of it together.
 
 mod animation;
 mod camera;
 mod cutaway;
+mod fit;
 mod framing;
 mod group;
 mod image;

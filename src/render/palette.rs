@@ -186,10 +186,10 @@ fn regroup(spots: &[Spot], means: &[[f32; 3]]) -> Vec<[f32; 3]> {
         .collect();
     let mut sums = vec![[0.0_f64; 4]; means.len()];
     for (spot, index) in spots.iter().zip(nearest) {
-        for k in 0..3 {
-            sums[index][k] += f64::from(spot.weight * spot.color[k]);
+        let [red, green, blue] = spot.color;
+        for (sum, part) in sums[index].iter_mut().zip([red, green, blue, 1.0]) {
+            *sum += f64::from(spot.weight * part);
         }
-        sums[index][3] += f64::from(spot.weight);
     }
     let mean = |(sum, old): (&[f64; 4], &[f32; 3])| match sum[3] > 0.0 {
         true => std::array::from_fn(|k| (sum[k] / sum[3]) as f32),

@@ -10,7 +10,7 @@ use crate::math::Vec3;
 /// Light, or the share of it that a surface sends back: red, green, blue, linear.
 pub(super) type Color = Vec3;
 
-const SUN_LIGHT: Color = Color::new(1.75, 1.64, 1.45);
+const SUN_LIGHT: Color = Color::new(1.9, 1.78, 1.58);
 const SKY_LIGHT: Color = Color::new(0.74, 0.84, 1.0);
 const GROUND_LIGHT: Color = Color::new(0.44, 0.41, 0.39);
 /// Ground without a colour of its own.
@@ -133,7 +133,7 @@ fn rounded(thing: &Placed, local: &Vec3, normal: Vec3) -> Vec3 {
 
 /// Light that a surface sends to the viewer.
 fn illuminate(albedo: Color, normal: &Vec3, dir: &Vec3, gloss: f64, light: Light) -> Color {
-    let sun = normal.dot(&SUN).max(0.0) * light.sun;
+    let sun = soft_start(normal.dot(&SUN)) * light.sun;
     let upward = 0.5 + 0.5 * normal.y;
     // Light between neighbours keeps corners from going black, the more so the brighter they are.
     let sky = albedo.map(|a| light.sky / (1.0 - 0.6 * a * (1.0 - light.sky)));
@@ -147,6 +147,12 @@ fn illuminate(albedo: Color, normal: &Vec3, dir: &Vec3, gloss: f64, light: Light
     let half_way = (SUN - dir).normalize().dot(normal).max(0.0);
     let glint = SUN_LIGHT * (0.9 * power_64(half_way) * light.sun);
     diffuse + (reflected * fresnel + glint) * gloss
+}
+
+/// Zero below zero and a slope of one far above, without a kink: the sun is no point.
+fn soft_start(x: f64) -> f64 {
+    const WIDTH: f64 = 0.2;
+    if x < WIDTH { x.max(0.0) * x.max(0.0) / (2.0 * WIDTH) } else { x - 0.5 * WIDTH }
 }
 
 fn power_64(x: f64) -> f64 {

@@ -163,7 +163,7 @@ fn enter_sphere(centre: &Vec3, radius: f64, ray: &Ray, span: Span) -> Option<Ent
     // Measured at the closest approach, so that distant origins do not cancel the radius.
     let miss = to_origin - ray.dir * along;
     let inside2 = radius * radius - miss.norm_squared();
-    if !(inside2 > 0.0) {
+    if inside2 <= 0.0 {
         return None;
     }
     let t = -along - inside2.sqrt();
@@ -181,7 +181,7 @@ fn enter_box(half: &Vec3, ray: &Ray, span: Span) -> Option<Entry> {
         }
         leave = leave.min(far);
     }
-    if !(enter < leave && span.holds(enter)) {
+    if enter >= leave || !span.holds(enter) {
         return None;
     }
     let mut normal = Vec3::zeros();
@@ -209,14 +209,14 @@ fn enter_cylinder(radius: f64, half_height: f64, ray: &Ray, span: Span) -> Optio
         let closest = -(ray.origin.x * ray.dir.x + ray.origin.z * ray.dir.z) / across2;
         let (x, z) = (ray.origin.x + closest * ray.dir.x, ray.origin.z + closest * ray.dir.z);
         let inside2 = radius * radius - (x * x + z * z);
-        if !(inside2 > 0.0) {
+        if inside2 <= 0.0 {
             return None;
         }
         let reach = (inside2 / across2).sqrt();
         (closest - reach, closest + reach)
     };
     let enter = cap_in.max(side_in);
-    if !(enter < cap_out.min(side_out) && span.holds(enter)) {
+    if enter >= cap_out.min(side_out) || !span.holds(enter) {
         return None;
     }
     let normal = if cap_in > side_in {
