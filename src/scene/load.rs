@@ -31,7 +31,8 @@ pub enum SceneFormat {
 }
 
 impl SceneFormat {
-    fn bytes_max(self) -> u64 {
+    /// Longer texts are refused.
+    pub fn bytes_max(self) -> u64 {
         match self {
             SceneFormat::Toml => TOML_BYTES_MAX,
             SceneFormat::Json => JSON_BYTES_MAX,
