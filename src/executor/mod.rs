@@ -4,6 +4,7 @@ pub mod chaos;
 pub mod crowd;
 mod report;
 pub mod sequential;
+pub mod timewarp;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -52,6 +53,22 @@ pub enum RunError {
         /// What usually helps.
         hint: &'static str,
     },
+    /// A handler panicked: a fault of the program, not of the scene.
+    #[error("{body} at tick {tick} caused an internal error: {text}")]
+    Panicked {
+        /// Which body.
+        body: BodyId,
+        /// When.
+        tick: Tick,
+        /// What the panic said.
+        text: String,
+    },
+    /// Nothing moves any more: a fault of the program, not of the scene.
+    #[error("the run has stalled: {0}")]
+    Stalled(String),
+    /// The operating system gave no thread.
+    #[error("no thread could be started: {0}; close other programs or use fewer cores")]
+    NoThread(String),
 }
 
 /// A scene made ready to run.

@@ -52,6 +52,8 @@ pub struct Plan<D: Dynamics> {
     pub own_touch: Option<Tick>,
     /// Bodies and their flights.
     pub crew: Vec<(Place, D::Flight)>,
+    /// How much had changed when the plan was made: it is void if more has.
+    changes: u64,
 }
 
 /// What the table answers to a plan.
@@ -133,14 +135,28 @@ pub struct Entity<D: Dynamics> {
     serial: u64,
     /// The tick it is counted at. Equals its local virtual time.
     counted: Tick,
+    /// How often what it knows has changed.
+    changes: u64,
+    /// A plan is on its way to the table.
+    writing: bool,
     stats: Stats,
 }
 
 impl<D: Dynamics> Entity<D> {
     /// An entity at the start of the run. Bodies in ascending order.
     pub fn new(id: EntityId, start: Vec<(Place, D::Flight)>) -> Self {
-        let history = History::default();
-        Entity { id, start, history, version: 0, owed: BTreeMap::new(), serial: 0, counted: 0, stats: Stats::default() }
+        Entity {
+            id,
+            start,
+            history: History::default(),
+            version: 0,
+            owed: BTreeMap::new(),
+            serial: 0,
+            counted: 0,
+            changes: 0,
+            writing: false,
+            stats: Stats::default(),
+        }
     }
 
     /// Its name.
@@ -163,6 +179,27 @@ impl<D: Dynamics> Entity<D> {
         self.owed.len()
     }
 
+    /// Whether it has nothing more to do, unless somebody tells it something.
+    pub fn is_done(&self, limits: &Limits) -> bool {
+        self.owed.is_empty() && !self.writing && self.history.latest().is_some_and(|l| l.last >= limits.last_tick)
+    }
+
+    /// The phase it is in, in the words of Time Warp.
+    pub fn phase(&self) -> &'static str {
+        if !self.owed.is_empty() {
+            "resolve or rollback"
+        } else if self.writing {
+            "write"
+        } else {
+            "step"
+        }
+    }
+
+    /// The first of its bodies.
+    pub fn body(&self) -> Place {
+        self.start.first().map_or(0, |(place, _)| *place)
+    }
+
     /// Segments it keeps.
     pub fn segments(&self) -> usize {
         self.history.len()
@@ -170,11 +207,12 @@ impl<D: Dynamics> Entity<D> {
 
     /// What to do next. Responds to what it touches, and tells its standing where that is needed.
     pub fn step(&mut self, dynamics: &D, limits: &Limits, gvt: Tick, out: &mut Outbox<D>) -> Step<D> {
-        if !self.owed.is_empty() {
+        if !self.owed.is_empty() || self.writing {
             return Step::Owes;
         }
         let Some(latest) = self.history.latest() else {
-            return Step::Write(self.plan(dynamics, limits, 0, gvt, self.start.clone()));
+            let start = self.start.clone();
+            return Step::Write(self.plan(dynamics, limits, 0, gvt, start));
         };
         let lvt = latest.last;
         if lvt >= limits.last_tick {
@@ -205,11 +243,12 @@ impl<D: Dynamics> Entity<D> {
         Step::Write(self.plan(dynamics, limits, lvt + 1, gvt, crew))
     }
 
-    fn plan(&self, dynamics: &D, limits: &Limits, first: Tick, gvt: Tick, crew: Vec<(Place, D::Flight)>) -> Plan<D> {
+    fn plan(&mut self, dynamics: &D, limits: &Limits, first: Tick, gvt: Tick, crew: Vec<(Place, D::Flight)>) -> Plan<D> {
         let bound = limits.last_tick.min(gvt + limits.window).max(first);
         let own_touch = dynamics.first_own_touch(&crew, first, bound);
         let last = own_touch.unwrap_or(bound);
-        Plan { entity: self.id, version: self.version, first, last, own_touch, crew }
+        self.writing = true;
+        Plan { entity: self.id, version: self.version, first, last, own_touch, crew, changes: self.changes }
     }
 
     /// Works out how it goes on from where it is, unless that is known already.
@@ -256,9 +295,16 @@ impl<D: Dynamics> Entity<D> {
         }
     }
 
-    /// The table has taken the plan. Those it touches are told.
+    /// The table has taken the plan. Those it touches are told; but if anything has changed since the plan was
+    /// made, the plan is void, and its tracks are taken back before anybody has been told.
     pub fn written(&mut self, plan: Plan<D>, written: Written<D>, out: &mut Outbox<D>) {
-        debug_assert!(plan.version == self.version, "nothing happened between plan and answer");
+        self.writing = false;
+        if plan.changes != self.changes {
+            for track in &written.tracks {
+                track.cut(track.first);
+            }
+            return;
+        }
         let response = self.history.latest().and_then(|segment| segment.response.as_ref());
         let memories = response.map(|response| response.memories.clone());
         for (place, flight) in response.iter().flat_map(|response| &response.flights) {
@@ -339,6 +385,7 @@ impl<D: Dynamics> Entity<D> {
         let segment = self.history.at(at.tick, at.to).expect("invariant: a cut keeps the tick it is for");
         if note(&mut segment.strangers, (from, at.from), body, own, flight) {
             segment.response = None;
+            self.changes += 1;
         }
         true
     }
@@ -360,6 +407,7 @@ impl<D: Dynamics> Entity<D> {
         known.stranger.standing = Some(standing);
         if !same {
             segment.response = None;
+            self.changes += 1;
             self.stats.primary_rollbacks += u64::from(self.lvt() > at.tick);
             self.cut(at.tick, out);
         }
@@ -404,6 +452,7 @@ impl<D: Dynamics> Entity<D> {
         let mut tales = std::mem::take(&mut segment.tales);
         tales.retain(|tale| strangers.iter().any(|known| known.entity == tale.to));
         segment.tales = tales;
+        self.changes += 1;
         self.stats.secondary_rollbacks += u64::from(self.lvt() > tick);
         self.cut(tick, out);
     }
@@ -415,6 +464,7 @@ impl<D: Dynamics> Entity<D> {
             return;
         }
         self.version += 1;
+        self.changes += 1;
         self.stats.ticks_undone += lvt - tick;
         let (serial, owed, stats) = (&mut self.serial, &mut self.owed, &mut self.stats);
         self.history.cut(tick, |end, version, strangers| {
