@@ -25,11 +25,13 @@ pub struct Tuning {
     pub cell_scale: f64,
     /// Bodies per entity.
     pub cluster: u32,
+    /// Shorten the strides of bodies that are often rolled back.
+    pub adaptive: bool,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Tuning { window: 61, contact_window: 1, buckets: 0, cell_scale: 2.0, cluster: 1 }
+        Tuning { window: 61, contact_window: 1, buckets: 0, cell_scale: 2.0, cluster: 1, adaptive: true }
     }
 }
 
@@ -61,6 +63,7 @@ impl Commons {
             window,
             contact_window: tuning.contact_window,
             stride_min: window.div_ceil(2),
+            adaptive: tuning.adaptive,
             last_tick: world.time.last_tick,
         };
         Commons {

@@ -22,6 +22,8 @@ pub struct Limits {
     pub contact_window: u64,
     /// Fly only if that gives at least so many ticks, unless everybody waits for this entity.
     pub stride_min: u64,
+    /// Shorten the strides of those who are often rolled back.
+    pub adaptive: bool,
     /// The last tick of the run.
     pub last_tick: Tick,
 }
@@ -30,7 +32,7 @@ pub struct Limits {
 pub enum Step<D: Dynamics> {
     /// Fly on: to be written into the table, whose answer goes to [`Entity::written`].
     Write(Plan<D>),
-    /// It has told something and must hear the answers first.
+    /// It has told something and must hear the answers first, or it knows that it has yet to be told something.
     Owes,
     /// It is as far ahead as it may be; to be tried again when global virtual time reaches this tick.
     WaitFor(Tick),
@@ -139,6 +141,8 @@ pub struct Entity<D: Dynamics> {
     changes: u64,
     /// A plan is on its way to the table.
     writing: bool,
+    /// Ticks it flies at a time: halved by every rollback, doubled by every flight that met nobody.
+    stride: u64,
     stats: Stats,
 }
 
@@ -155,6 +159,7 @@ impl<D: Dynamics> Entity<D> {
             counted: 0,
             changes: 0,
             writing: false,
+            stride: u64::MAX,
             stats: Stats::default(),
         }
     }
@@ -219,9 +224,9 @@ impl<D: Dynamics> Entity<D> {
             return Step::Done;
         }
         if latest.touches() {
-            self.respond(dynamics);
+            let complete = self.respond(dynamics);
             self.tell(out);
-            if !self.owed.is_empty() {
+            if !self.owed.is_empty() || !complete {
                 return Step::Owes;
             }
             // Everybody may go on from the minimum: somebody must.
@@ -230,7 +235,7 @@ impl<D: Dynamics> Entity<D> {
             }
         }
         let bound = limits.last_tick.min(gvt + limits.window);
-        let worthwhile = limits.stride_min.min(limits.last_tick - lvt).max(1);
+        let worthwhile = limits.stride_min.min(self.stride).min(limits.last_tick - lvt).max(1);
         if lvt + worthwhile > bound && lvt > gvt {
             return Step::WaitFor((lvt + worthwhile - limits.window).max(gvt + 1));
         }
@@ -244,20 +249,22 @@ impl<D: Dynamics> Entity<D> {
     }
 
     fn plan(&mut self, dynamics: &D, limits: &Limits, first: Tick, gvt: Tick, crew: Vec<(Place, D::Flight)>) -> Plan<D> {
-        let bound = limits.last_tick.min(gvt + limits.window).max(first);
+        let reach = if limits.adaptive { first.saturating_add(self.stride - 1) } else { Tick::MAX };
+        let bound = limits.last_tick.min(gvt + limits.window).min(reach).max(first);
         let own_touch = dynamics.first_own_touch(&crew, first, bound);
         let last = own_touch.unwrap_or(bound);
         self.writing = true;
         Plan { entity: self.id, version: self.version, first, last, own_touch, crew, changes: self.changes }
     }
 
-    /// Works out how it goes on from where it is, unless that is known already.
-    fn respond(&mut self, dynamics: &D) {
+    /// Works out how it goes on from where it is, unless that is known already. Says whether it knows enough.
+    fn respond(&mut self, dynamics: &D) -> bool {
         let latest = self.history.latest_mut().expect("invariant: it has written before");
         if latest.response.is_none() {
             latest.response = Some(latest.respond(dynamics));
             self.stats.responses += 1;
         }
+        latest.response.as_ref().is_some_and(|response| response.complete)
     }
 
     /// Tells those it touches what they cannot work out by themselves, if it has not told them already.
@@ -321,6 +328,9 @@ impl<D: Dynamics> Entity<D> {
                 Message::Event { at, serial: self.serial, mine: *own, flight: flight.clone(), yours: other.body };
             out.messages.push((other.entity, event));
             note(&mut strangers, (other.entity, other.version), other.body, *own, &other.flight);
+        }
+        if written.found.is_empty() {
+            self.stride = self.stride.saturating_mul(2);
         }
         self.stats.steps += 1;
         self.stats.ticks += written.last + 1 - plan.first;
@@ -466,6 +476,8 @@ impl<D: Dynamics> Entity<D> {
         self.version += 1;
         self.changes += 1;
         self.stats.ticks_undone += lvt - tick;
+        // What turned out to be too far is known: the next flight is at most half as long as the one cut short.
+        self.stride = ((lvt - tick) / 2).clamp(1, self.stride);
         let (serial, owed, stats) = (&mut self.serial, &mut self.owed, &mut self.stats);
         self.history.cut(tick, |end, version, strangers| {
             let mut told: Vec<(EntityId, Version)> =
