@@ -80,7 +80,7 @@ fn the_same_frame_gives_the_same_bytes_on_any_number_of_threads() {
     let (bodies, statics) = busy_scene();
     let on_threads = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| picture(&bodies, &statics, size(240, 135)))
+        pool.install(|| picture(&bodies, &statics, size(160, 90)))
     };
     let first = on_threads(1);
     assert!(first == on_threads(1), "run to run");
