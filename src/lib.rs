@@ -5,6 +5,7 @@
 pub mod appearance;
 pub mod cli;
 pub mod digest;
+pub mod executor;
 pub mod export;
 pub mod frame;
 pub mod ids;
@@ -16,3 +17,7 @@ pub mod scenarios;
 pub mod scene;
 pub mod state;
 pub mod time;
+
+pub use std::ops::ControlFlow;
+
+pub use executor::{Report, RunError, Simulation, Sync};

@@ -143,7 +143,8 @@ impl Shape {
                 Aabb::about(x, axis.abs() * *half_height + disc)
             }
             Shape::Hull(hull) => {
-                let mut bounds = Aabb { min: Vec3::repeat(f64::INFINITY), max: Vec3::repeat(f64::NEG_INFINITY) };
+                let mut bounds =
+                    Aabb { min: Vec3::repeat(f64::INFINITY), max: Vec3::repeat(f64::NEG_INFINITY) };
                 for p in hull.points() {
                     let p = x + q * from_parry(*p);
                     bounds = Aabb { min: bounds.min.inf(&p), max: bounds.max.sup(&p) };

@@ -1,11 +1,37 @@
 //! A scene made ready to simulate.
 
+use std::sync::Arc;
+
+use parry3d::shape::{ConvexPolyhedron, TriMesh, TriMeshFlags};
+
 use crate::ids::{BodyId, StaticId};
-use crate::math::{Quat, Vec3};
+use crate::math::{Quat, Vec3, quat_raw, renormalised, to_parry};
+use crate::physics::mass::{Inertia, massive};
 use crate::physics::shape::Shape;
-use crate::scene::{Scene, SceneError};
+use crate::physics::statics::StaticIndex;
+use crate::scene::{self, Scene, SceneError};
 use crate::state::BodyState;
 use crate::time::TimeBase;
+
+/// Friction and restitution of a surface.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Surface {
+    /// Coulomb friction coefficient.
+    pub friction: f64,
+    /// Coefficient of restitution.
+    pub restitution: f64,
+}
+
+impl Surface {
+    /// What holds where two surfaces meet: the geometric mean, and exactly their own value if they are alike.
+    pub fn combined(&self, other: &Surface) -> Surface {
+        let mean = |a: f64, b: f64| if a == b { a } else { (a * b).sqrt() };
+        Surface {
+            friction: mean(self.friction, other.friction),
+            restitution: mean(self.restitution, other.restitution),
+        }
+    }
+}
 
 /// A dynamic body as the physics sees it: what never rolls back.
 #[derive(Clone)]
@@ -14,6 +40,16 @@ pub struct BodyDef {
     pub id: BodyId,
     /// Its form, about its centre of mass.
     pub shape: Shape,
+    /// Radius of a ball about the centre of mass that holds it.
+    pub radius: f64,
+    /// kg.
+    pub mass: f64,
+    /// 1/kg.
+    pub inv_mass: f64,
+    /// Moments of inertia.
+    pub inertia: Inertia,
+    /// Friction and restitution.
+    pub surface: Surface,
     /// State at tick 0.
     pub start: BodyState,
 }
@@ -29,22 +65,182 @@ pub struct StaticDef {
     pub x: Vec3,
     /// How it is turned.
     pub q: Quat,
+    /// Friction and restitution.
+    pub surface: Surface,
+}
+
+/// The numbers that steer contacts, derived from tick length, gravity and the scene's settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// Two bodies may touch when their gap is below this, metres.
+    pub margin: f64,
+    /// ... and they separate more slowly than this, m/s,
+    pub separating: f64,
+    /// ... or than this many times their overlap, 1/s: what still overlaps at the next tick has not parted, and
+    /// must not forget the load it carries. Zero without gravity, where nothing is loaded.
+    pub lingering: f64,
+    /// A touch bounces only if it would leave faster than this, m/s.
+    pub bounce: f64,
+    /// What a search for candidates must at least look at: the margin, and room for rounding.
+    pub vicinity: f64,
+    /// Points of a touching pair count up to this gap, metres.
+    pub reach: f64,
+    /// Jacobi iterations over resting touches.
+    pub iterations: u32,
+    /// Rounds of matching over hard touches.
+    pub rounds: u32,
+    /// Start from the last tick's impulses.
+    pub warm_start: bool,
+    /// Share of an overlap removed per tick.
+    pub correction: f64,
 }
 
 /// A scene made ready to simulate. It never changes during a run.
 pub struct World {
     /// Ticks, seconds and frames.
     pub time: TimeBase,
+    /// m/s².
+    pub gravity: Vec3,
+    /// The numbers that steer contacts.
+    pub rule: Rule,
     /// Dynamic bodies in ascending id.
     pub bodies: Vec<BodyDef>,
     /// Static geometry in ascending id.
     pub statics: Vec<StaticDef>,
+    /// Which static geometry is near.
+    pub(crate) static_index: StaticIndex,
 }
 
 impl World {
     /// Compiles a scene; the scene is validated first.
     pub fn new(scene: &Scene) -> Result<World, SceneError> {
         scene.validate()?;
-        Ok(World { time: scene.time_base(), bodies: Vec::new(), statics: Vec::new() })
+        let mut bodies = Vec::with_capacity(scene.bodies.len());
+        for index in 0..scene.bodies.len() {
+            bodies.push(body_def(scene, index)?);
+        }
+        bodies.sort_by_key(|body| body.id);
+        let mut statics = Vec::with_capacity(scene.statics.len());
+        for index in 0..scene.statics.len() {
+            statics.push(static_def(scene, index)?);
+        }
+        statics.sort_by_key(|object| object.id);
+        let gravity = Vec3::from(scene.gravity);
+        let time = scene.time_base();
+        let static_index = StaticIndex::new(&statics);
+        Ok(World {
+            rule: rule(scene, gravity.norm(), time.tick_s),
+            time,
+            gravity,
+            bodies,
+            statics,
+            static_index,
+        })
     }
+
+    /// The body with this id.
+    pub fn body(&self, id: BodyId) -> Option<&BodyDef> {
+        self.bodies.binary_search_by_key(&id, |body| body.id).ok().map(|at| &self.bodies[at])
+    }
+}
+
+fn rule(scene: &Scene, g: f64, h: f64) -> Rule {
+    let margin = 2.0 * g * h * h;
+    Rule {
+        margin,
+        separating: 2.0 * g * h,
+        lingering: if g > 0.0 { 1.0 / h } else { 0.0 },
+        bounce: 4.0 * g * h,
+        vicinity: margin + 1e-6,
+        reach: 4.0 * margin,
+        iterations: scene.response.iterations,
+        rounds: scene.response.rounds,
+        warm_start: scene.response.warm_start,
+        correction: scene.response.correction,
+    }
+}
+
+fn body_def(scene: &Scene, index: usize) -> Result<BodyDef, SceneError> {
+    let body = &scene.bodies[index];
+    let field = || format!("body[{index}]");
+    let material = material(scene, &body.material, field)?;
+    let solid = massive(shape(&body.shape, field)?, material.density).ok_or_else(|| SceneError {
+        field: format!("body[{index}].shape"),
+        problem: "it has no volume, so it has no mass".into(),
+        fix: "give a body a sphere, box, capsule, cylinder or a hull with volume".into(),
+    })?;
+    let [qx, qy, qz, qw] = body.orientation;
+    let q = renormalised(quat_raw(qx, qy, qz, qw));
+    Ok(BodyDef {
+        id: scene.body_id(index),
+        radius: solid.shape.bounding_radius(),
+        mass: solid.mass,
+        inv_mass: 1.0 / solid.mass,
+        inertia: solid.inertia,
+        surface: Surface { friction: material.friction, restitution: material.restitution },
+        start: BodyState {
+            x: Vec3::from(body.position) + q * solid.centre,
+            q,
+            v: Vec3::from(body.velocity),
+            w: Vec3::from(body.angular_velocity),
+        },
+        shape: solid.shape,
+    })
+}
+
+fn static_def(scene: &Scene, index: usize) -> Result<StaticDef, SceneError> {
+    let object = &scene.statics[index];
+    let field = || format!("static[{index}]");
+    let material = material(scene, &object.material, field)?;
+    let [qx, qy, qz, qw] = object.orientation;
+    Ok(StaticDef {
+        id: scene.static_id(index),
+        shape: shape(&object.shape, field)?,
+        x: Vec3::from(object.position),
+        q: renormalised(quat_raw(qx, qy, qz, qw)),
+        surface: Surface { friction: material.friction, restitution: material.restitution },
+    })
+}
+
+fn material(scene: &Scene, name: &str, field: impl Fn() -> String) -> Result<scene::Material, SceneError> {
+    scene.material(name).ok_or_else(|| SceneError {
+        field: format!("{}.material", field()),
+        problem: format!("there is no material `{name}`"),
+        fix: format!("define [materials.{name}] or use `default`"),
+    })
+}
+
+fn shape(shape: &scene::Shape, field: impl Fn() -> String) -> Result<Shape, SceneError> {
+    let points = |list: &[[f64; 3]]| list.iter().map(|p| to_parry(Vec3::from(*p))).collect::<Vec<_>>();
+    Ok(match shape {
+        scene::Shape::Sphere { radius } => Shape::Sphere { radius: *radius },
+        scene::Shape::Box { half_extents } => Shape::Box { half: Vec3::from(*half_extents) },
+        scene::Shape::Capsule { radius, half_height } => {
+            Shape::Capsule { radius: *radius, half_height: *half_height }
+        }
+        scene::Shape::Cylinder { radius, half_height } => {
+            Shape::Cylinder { radius: *radius, half_height: *half_height }
+        }
+        scene::Shape::Hull { points: corners } => {
+            let hull = ConvexPolyhedron::from_convex_hull(&points(corners)).ok_or_else(|| SceneError {
+                field: format!("{}.shape.hull.points", field()),
+                problem: "the points do not span a convex solid".into(),
+                fix: "give at least four points that do not lie in one plane".into(),
+            })?;
+            Shape::Hull(Arc::new(hull))
+        }
+        scene::Shape::HalfSpace { normal } => Shape::HalfSpace { normal: Vec3::from(*normal).normalize() },
+        scene::Shape::Mesh { vertices, triangles, .. } => {
+            // Bodies must not trip over the seams of a smooth surface, whichever way its triangles face.
+            let flags = TriMeshFlags::FIX_INTERNAL_EDGES_TWO_SIDED;
+            let mesh = TriMesh::with_flags(points(vertices), triangles.clone(), flags).map_err(|error| {
+                SceneError {
+                    field: format!("{}.shape.mesh", field()),
+                    problem: format!("the mesh cannot be used: {error}"),
+                    fix: "give at least one triangle".into(),
+                }
+            })?;
+            Shape::Mesh(Arc::new(mesh))
+        }
+    })
 }

@@ -1,1 +1,211 @@
-//! The built-in scenes, written once and used by the command line, the tests and the benches.
+//! Ready-made scenes, written once and used by the command line, tests and benchmarks.
+//!
+//! A scenario makes a [`Scene`] and knows nothing of how it is simulated. Where other engines have been run on
+//! the same scene, radii, pitches, speeds and random numbers are the same, so that results can be compared.
+
+mod billiards;
+mod bouncing;
+mod bowl;
+mod cylinders;
+mod gas;
+mod golden;
+mod newton_cradle;
+mod parallel;
+mod parts;
+mod pyramid;
+mod settings;
+mod stack;
+#[cfg(test)]
+mod tests;
+
+use crate::scene::near::{listed, suggest};
+use crate::scene::{OBJECTS_MAX, Scene, SceneError};
+pub use golden::{GOLDEN, Golden};
+use settings::Settings;
+
+/// The scenario that runs if none is named.
+pub const DEFAULT: &str = "cylinders";
+
+/// A ready-made scene.
+pub struct Scenario {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// What happens in it, in one line.
+    pub summary: &'static str,
+    /// What another number of bodies changes.
+    pub scaling: &'static str,
+    /// Number of bodies if none is asked for.
+    pub bodies: u32,
+    /// Simulated time if none is asked for, seconds.
+    pub seconds: f64,
+    /// What can be set besides the fields of the scene.
+    pub parameters: &'static [Parameter],
+    builder: fn(&Settings) -> Result<Scene, SceneError>,
+}
+
+/// Something about a scenario that can be set.
+pub struct Parameter {
+    /// What it is called.
+    pub name: &'static str,
+    /// Its value if it is not set; empty if it then has no meaning.
+    pub default: &'static str,
+    /// What it does, in one line.
+    pub help: &'static str,
+}
+
+/// What is asked of a scenario. The default asks for nothing in particular.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    /// Number of bodies.
+    pub bodies: Option<u32>,
+    /// Seed of the random numbers.
+    pub seed: Option<u64>,
+    /// Simulated time in seconds.
+    pub seconds: Option<f64>,
+    /// Parameters of the scenario or fields of the scene, and their values; the last of several wins.
+    pub sets: Vec<(String, String)>,
+}
+
+/// All scenarios.
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "parallel",
+        summary: "two lines of balls pass each other and never touch: what a body costs that meets nothing",
+        scaling: "half of the bodies in each line; an odd one is added to the second",
+        bodies: 500,
+        seconds: 4.0,
+        parameters: &[],
+        builder: parallel::build,
+    },
+    Scenario {
+        name: "cylinders",
+        summary: "balls fall on a row of cylinders, pile up for a moment and roll off",
+        scaling: "one cylinder per 100 bodies, at least five; balls lie in layers above them",
+        bodies: 500,
+        seconds: 6.0,
+        parameters: &[],
+        builder: cylinders::build,
+    },
+    Scenario {
+        name: "bouncing",
+        summary: "elastic balls fill a tenth to two fifths of a closed box and must not lose energy",
+        scaling: "the box grows with the bodies; with `volume_m3` it stays and fills up",
+        bodies: 200,
+        seconds: 4.0,
+        parameters: bouncing::PARAMETERS,
+        builder: bouncing::build,
+    },
+    Scenario {
+        name: "gas",
+        summary: "a thin gas of elastic balls, 1 % of the volume of a closed box",
+        scaling: "the box is a cube that grows with the bodies; 65536 bodies are 64 x 64 x 16",
+        bodies: 1000,
+        seconds: 4.0,
+        parameters: &[],
+        builder: gas::build,
+    },
+    Scenario {
+        name: "bowl",
+        summary: "a tower of balls collapses into a square bowl and comes to rest",
+        scaling: "144 bodies per layer of the tower",
+        bodies: 1000,
+        seconds: 6.0,
+        parameters: &[],
+        builder: bowl::build,
+    },
+    Scenario {
+        name: "pyramid",
+        summary: "a flat pyramid of boxes, which should simply stand",
+        scaling: "the largest whole pyramid with at most as many boxes: 1953 is 62 rows",
+        bodies: 1953,
+        seconds: 4.0,
+        parameters: pyramid::PARAMETERS,
+        builder: pyramid::build,
+    },
+    Scenario {
+        name: "stack",
+        summary: "a column of boxes or balls, which should simply stand",
+        scaling: "the height of the column",
+        bodies: 10,
+        seconds: 5.0,
+        parameters: stack::PARAMETERS,
+        builder: stack::build,
+    },
+    Scenario {
+        name: "newton-cradle",
+        summary: "a ball slides down an arc into a row of balls, and one leaves at the other end",
+        scaling: "balls in all, up to 1000; beyond ten the arc widens by 2 m of radius per ball",
+        bodies: 5,
+        seconds: 10.0,
+        parameters: newton_cradle::PARAMETERS,
+        builder: newton_cradle::build,
+    },
+    Scenario {
+        name: "billiards",
+        summary: "the cue ball breaks a rack of fifteen: pretty and unforgiving",
+        scaling: "the cue ball and a rack of the rest; beyond ten rows the table grows",
+        bodies: 16,
+        seconds: 6.0,
+        parameters: billiards::PARAMETERS,
+        builder: billiards::build,
+    },
+];
+
+/// The scenario of a name.
+pub fn find(name: &str) -> Option<&'static Scenario> {
+    SCENARIOS.iter().find(|scenario| scenario.name == name)
+}
+
+/// Makes the scene of a scenario and validates it. What `request.sets` names is looked up among the parameters
+/// of the scenario first, and then among the fields of the scene.
+pub fn build(name: &str, request: &Request) -> Result<Scene, SceneError> {
+    let scenario = find(name).ok_or_else(|| {
+        let known = SCENARIOS.iter().map(|scenario| scenario.name);
+        SceneError::new("scenario", format!("there is no scenario `{name}`"), suggest(name, known))
+    })?;
+    let (settings, scene_fields) = sort_request(scenario, request)?;
+    let mut scene = (scenario.builder)(&settings)?;
+    scene.name = scenario.name.to_owned();
+    scene.seed = settings.seed;
+    scene.seconds = request.seconds.unwrap_or(scenario.seconds);
+    for (path, value) in scene_fields {
+        scene.set(path, value).map_err(|mut error| {
+            if !path.contains(['.', '[']) && !scenario.parameters.is_empty() {
+                let parameters = listed(scenario.parameters.iter().map(|parameter| parameter.name));
+                error.fix = format!("{}; or set a parameter of `{name}`: {parameters}", error.fix);
+            }
+            error
+        })?;
+    }
+    scene.validate()?;
+    Ok(scene)
+}
+
+type SceneFields<'a> = Vec<(&'a str, &'a str)>;
+
+/// Tells what the scenario needs to know from what can be set in the finished scene.
+fn sort_request<'a>(
+    scenario: &'static Scenario,
+    request: &'a Request,
+) -> Result<(Settings<'a>, SceneFields<'a>), SceneError> {
+    let mut settings = Settings::defaults(scenario);
+    settings.bodies = request.bodies.unwrap_or(scenario.bodies);
+    settings.seed = request.seed.unwrap_or(settings.seed);
+    let mut scene_fields = Vec::new();
+    for (name, value) in &request.sets {
+        match name.as_str() {
+            // These decide where bodies are, so they cannot be set in a finished scene.
+            "bodies" => settings.bodies = settings::whole_number(name, value)?,
+            "seed" => settings.seed = settings::whole_number(name, value)?,
+            _ => match scenario.parameters.iter().find(|parameter| parameter.name == name) {
+                Some(parameter) => settings.give(parameter.name, value),
+                None => scene_fields.push((name.as_str(), value.as_str())),
+            },
+        }
+    }
+    if settings.bodies == 0 || settings.bodies as usize > OBJECTS_MAX {
+        let problem = format!("{} bodies were asked for", settings.bodies);
+        return Err(SceneError::new("bodies", problem, format!("use 1 to {OBJECTS_MAX}")));
+    }
+    Ok((settings, scene_fields))
+}

@@ -4,10 +4,16 @@
 //! names the exact field and what would be right, and turned into something that can be simulated by
 //! [`crate::physics::World::new`]. Reading files is the business of [`load`].
 
+mod check_shape;
 mod defaults;
+mod explain;
 mod load;
+pub(crate) mod near;
 mod obj;
+mod overlong;
+mod set;
 mod validate;
+mod write;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +21,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::{Tick, TimeBase};
 pub use load::{SceneFormat, load, parse};
+pub(crate) use validate::OBJECTS_MAX;
 pub use validate::{SceneError, Warning};
+
+/// The largest mesh that is accepted, and the sum over all meshes read from files.
+const MESH_TRIANGLES_MAX: usize = 10_000_000;
+const MESH_VERTICES_MAX: usize = 10_000_000;
 
 /// A whole scene: bodies, static geometry, materials, and how time and contacts are treated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

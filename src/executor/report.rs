@@ -1,0 +1,88 @@
+//! What a run has to say for itself when it is over.
+
+use crate::digest::Digest;
+use crate::frame::Frame;
+use crate::physics::World;
+use crate::physics::measure::Totals;
+use crate::time::Tick;
+
+/// What an executor counts while it runs. The same for every executor.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Touches that began: pairs that touch and did not touch at the tick before.
+    pub contacts: u64,
+    /// Pairs in touch, summed over all ticks.
+    pub contact_ticks: u64,
+    /// Largest overlap of any pair in touch, metres.
+    pub max_overlap_m: f64,
+    /// Ticks that were computed.
+    pub ticks: Tick,
+}
+
+/// The outcome of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Number of bodies.
+    pub bodies: usize,
+    /// What the executor counted.
+    pub tally: Tally,
+    /// Frames committed.
+    pub frames: u64,
+    /// Simulated seconds up to the last committed frame.
+    pub seconds: f64,
+    /// Energy and momentum of the first frame.
+    pub start: Totals,
+    /// Energy and momentum of the last frame.
+    pub end: Totals,
+    /// Hash of all committed frames.
+    pub digest: Digest,
+    /// Whether the run was ended before its time.
+    pub interrupted: bool,
+}
+
+impl Report {
+    pub(super) fn new(world: &World) -> Self {
+        Report {
+            bodies: world.bodies.len(),
+            tally: Tally::default(),
+            frames: 0,
+            seconds: 0.0,
+            start: Totals::default(),
+            end: Totals::default(),
+            digest: Digest(0),
+            interrupted: false,
+        }
+    }
+
+    /// Takes note of a committed frame; `is_last` if the user wants no more.
+    pub(super) fn see(&mut self, world: &World, frame: &Frame, is_last: bool) {
+        self.frames = frame.index + 1;
+        self.seconds = frame.time_s;
+        if is_last || frame.index == 0 || self.frames == world.time.frame_count() {
+            self.end = Totals::of_frame(world, frame);
+        }
+        if frame.index == 0 {
+            self.start = self.end;
+        }
+    }
+
+    pub(super) fn finish(mut self, world: &World, tally: Tally, digest: Digest) -> Self {
+        self.tally = tally;
+        self.digest = digest;
+        self.interrupted = self.frames < world.time.frame_count();
+        self
+    }
+
+    /// Change of linear momentum over the run, as a share of all momentum there was. Only a closed system (no
+    /// gravity, nothing static) is bound to keep it at rounding.
+    pub fn momentum_drift(&self) -> f64 {
+        let scale = self.start.momentum_scale.max(self.end.momentum_scale);
+        if scale > 0.0 { (self.end.momentum - self.start.momentum).norm() / scale } else { 0.0 }
+    }
+
+    /// Change of energy over the run, as a share of the energy at the start.
+    pub fn energy_drift(&self) -> f64 {
+        let scale = self.start.kinetic.max(self.start.energy().abs());
+        if scale > 0.0 { (self.end.energy() - self.start.energy()) / scale } else { 0.0 }
+    }
+}

@@ -1,0 +1,200 @@
+//! The definition of the result: for each tick evaluate all bodies, find what touches, respond, go on.
+//!
+//! No cleverness, and never optimised beyond being linear in the number of bodies. Every other executor must
+//! commit exactly these frames.
+
+use std::ops::ControlFlow;
+
+use super::{RunError, Tally};
+use crate::frame::Frame;
+use crate::math::Vec3;
+use crate::physics::broad::Grid;
+use crate::physics::response::{Inertial, Meeting, PairMemory, Participant, Partner, Responder, Touch};
+use crate::physics::{Flight, FlightCursor, World, touching, touching_static};
+use crate::state::BodyState;
+use crate::time::Tick;
+
+/// Who touches whom: the place of a body in the world's list, and its partner.
+type Pair = (u32, Partner);
+
+/// Runs the world to its last tick, or until `sink` breaks.
+pub fn run(world: &World, sink: &mut dyn FnMut(Frame) -> ControlFlow<()>) -> Result<Tally, RunError> {
+    let mut run = Run::new(world);
+    for tick in 0..=world.time.last_tick {
+        run.evaluate(tick)?;
+        if world.time.is_frame(tick) && sink(run.frame(tick)).is_break() {
+            break;
+        }
+        run.find_touches();
+        if tick < world.time.last_tick {
+            run.respond(tick);
+        }
+        run.tally.ticks = tick;
+    }
+    Ok(run.tally)
+}
+
+struct Run<'a> {
+    world: &'a World,
+    flights: Vec<FlightCursor>,
+    states: Vec<BodyState>,
+    positions: Vec<Vec3>,
+    radii: Vec<f64>,
+    grid: Grid,
+    /// Bodies that touch something at this tick, and the place of every body among them.
+    participants: Vec<Participant<'a>>,
+    seats: Vec<Option<u32>>,
+    /// What touches at this tick, and who: pairs of bodies in order, then touches with static geometry in order.
+    meetings: Vec<Meeting>,
+    pairs: Vec<Pair>,
+    /// What touched pairs remember from the tick before, in the same order.
+    memories: Vec<(Pair, PairMemory)>,
+    responder: Responder,
+    tally: Tally,
+}
+
+impl<'a> Run<'a> {
+    fn new(world: &'a World) -> Self {
+        let start = |state: &BodyState| FlightCursor::new(Flight { since: 0, origin: *state });
+        Run {
+            world,
+            flights: world.bodies.iter().map(|body| start(&body.start)).collect(),
+            states: world.bodies.iter().map(|body| body.start).collect(),
+            positions: Vec::new(),
+            radii: world.bodies.iter().map(|body| body.radius).collect(),
+            grid: Grid::default(),
+            participants: Vec::new(),
+            seats: vec![None; world.bodies.len()],
+            meetings: Vec::new(),
+            pairs: Vec::new(),
+            memories: Vec::new(),
+            responder: Responder::default(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// The state of every body at `tick`.
+    fn evaluate(&mut self, tick: Tick) -> Result<(), RunError> {
+        for ((state, flight), body) in self.states.iter_mut().zip(&mut self.flights).zip(&self.world.bodies) {
+            *state = flight.state_at(self.world, body, tick);
+            if !state.is_finite() {
+                let hint = "shorten the tick (ticks_per_second) or look for extreme masses and speeds";
+                return Err(RunError::NotFinite { body: body.id, tick, hint });
+            }
+        }
+        self.positions.clear();
+        self.positions.extend(self.states.iter().map(|state| state.x));
+        Ok(())
+    }
+
+    fn frame(&self, tick: Tick) -> Frame {
+        let ids = self.world.bodies.iter().map(|body| body.id);
+        Frame {
+            index: tick / u64::from(self.world.time.ticks_per_frame),
+            tick,
+            time_s: self.world.time.span_s(0, tick),
+            bodies: ids.zip(self.states.iter().copied()).collect(),
+        }
+    }
+
+    /// Everything that touches at this tick, with what it remembers from the tick before.
+    fn find_touches(&mut self) {
+        self.participants.clear();
+        self.seats.fill(None);
+        self.meetings.clear();
+        self.pairs.clear();
+        let world = self.world;
+        let memories = std::mem::take(&mut self.memories);
+        let mut known = Recall { memories: &memories, at: 0 };
+        let mut grid = std::mem::take(&mut self.grid);
+        for &(a, b) in grid.pairs(&self.positions, &self.radii, world.rule.vicinity) {
+            let (body_a, body_b) = (&world.bodies[a as usize], &world.bodies[b as usize]);
+            let (state_a, state_b) = (&self.states[a as usize], &self.states[b as usize]);
+            if let Some(manifold) = touching(&world.rule, body_a, state_a, body_b, state_b) {
+                let pair = (a, Partner::Body(body_b.id));
+                let memory = known.recall(pair, &mut self.tally);
+                let (a, b) = (self.seat(a), self.seat(b));
+                let sides =
+                    (&self.participants[a as usize].inertial, &self.participants[b as usize].inertial);
+                let surface = body_a.surface.combined(&body_b.surface);
+                let touch = Touch::new(&manifold, surface, sides.0, sides.1, &memory, &world.rule);
+                self.meetings.push(Meeting { a, b: Some(b), with: pair.1, touch });
+                self.pairs.push(pair);
+            }
+        }
+        self.grid = grid;
+        let mut near = Vec::new();
+        for (place, body) in world.bodies.iter().enumerate() {
+            let state = self.states[place];
+            let bounds = body.shape.aabb(state.x, &state.q).grown(world.rule.vicinity);
+            world.static_index.near(&bounds, &mut near);
+            for object in near.iter().map(|at| &world.statics[*at as usize]) {
+                if let Some(manifold) = touching_static(&world.rule, body, &state, object) {
+                    let pair = (place as u32, Partner::Static(object.id));
+                    let memory = known.recall(pair, &mut self.tally);
+                    let a = self.seat(place as u32);
+                    let (side, fixed) = (&self.participants[a as usize].inertial, Inertial::fixed(object.x));
+                    let surface = body.surface.combined(&object.surface);
+                    let touch = Touch::new(&manifold, surface, side, &fixed, &memory, &world.rule);
+                    self.meetings.push(Meeting { a, b: None, with: pair.1, touch });
+                    self.pairs.push(pair);
+                }
+            }
+        }
+        self.tally.contact_ticks += self.meetings.len() as u64;
+        for meeting in &self.meetings {
+            self.tally.max_overlap_m = self.tally.max_overlap_m.max(-meeting.touch.gap);
+        }
+    }
+
+    /// The place of a body among those that touch something.
+    fn seat(&mut self, body: u32) -> u32 {
+        let place = body as usize;
+        *self.seats[place].get_or_insert_with(|| {
+            self.participants.push(Participant::new(&self.world.bodies[place], self.states[place]));
+            self.participants.len() as u32 - 1
+        })
+    }
+
+    /// Lets what touches act, and starts new flights.
+    fn respond(&mut self, tick: Tick) {
+        self.responder.respond(self.world, &self.participants, &mut self.meetings);
+        for (body, seat) in self.seats.iter().enumerate() {
+            if let Some(seat) = seat.map(|seat| seat as usize) {
+                let participant = &self.participants[seat];
+                let flight = self.responder.onward(self.world, tick, seat, participant, &self.meetings);
+                self.flights[body] = FlightCursor::new(flight);
+            }
+        }
+        self.memories.clear();
+        let memories = self.meetings.iter().map(|meeting| meeting.touch.memory());
+        self.memories.extend(self.pairs.iter().copied().zip(memories));
+    }
+}
+
+/// Looks up memories of pairs that come in the order of the list.
+struct Recall<'a> {
+    memories: &'a [(Pair, PairMemory)],
+    at: usize,
+}
+
+impl Recall<'_> {
+    fn recall(&mut self, pair: Pair, tally: &mut Tally) -> PairMemory {
+        while self.memories.get(self.at).is_some_and(|(known, _)| in_order(known, &pair)) {
+            self.at += 1;
+        }
+        match self.memories.get(self.at) {
+            Some((known, memory)) if *known == pair => memory.clone(),
+            _ => {
+                tally.contacts += 1;
+                PairMemory::default()
+            }
+        }
+    }
+}
+
+/// Whether `a` stands before `b` in the list: pairs of bodies first, then touches with static geometry.
+fn in_order(a: &Pair, b: &Pair) -> bool {
+    let is_static = |pair: &Pair| matches!(pair.1, Partner::Static(_));
+    (is_static(a), a) < (is_static(b), b)
+}

@@ -1,0 +1,142 @@
+//! The motion of bodies as animations want it: one time line for all, single precision, no gaps.
+
+use super::ExportError;
+use super::cast::{BodyModel, Cast};
+use crate::frame::Frame;
+use crate::ids::BodyId;
+use crate::math::Vec3;
+use crate::physics::shape::Aabb;
+use crate::record::RecordError;
+use crate::state::{BodyState, STATE_FIELDS};
+
+/// Bytes of one key of one body in the export: translation and rotation.
+const KEY_BYTES: u64 = 28;
+
+/// The motion of a whole cast.
+pub(super) struct Motion {
+    /// Seconds from the first frame, strictly increasing.
+    pub times: Vec<f32>,
+    /// One for each body of the cast, in its order.
+    pub tracks: Vec<Track>,
+    /// What the bodies pass through.
+    pub bounds: Option<Aabb>,
+    start_s: f64,
+}
+
+/// The motion of one body, with one key for each time.
+#[derive(Default)]
+pub(super) struct Track {
+    pub translations: Vec<[f32; 3]>,
+    /// Unit quaternions (x, y, z, w); neighbours lie on the same half of the sphere, so that going straight
+    /// from one to the next is the short way round.
+    pub rotations: Vec<[f32; 4]>,
+    /// Whether the body exists. Where it does not, the other numbers stay as they were.
+    pub exists: Vec<bool>,
+}
+
+impl Motion {
+    /// Collects every `every`th frame and the last; what is collected may take up to `bytes_max`.
+    pub fn collect(
+        cast: &Cast,
+        frames: impl IntoIterator<Item = Result<Frame, RecordError>>,
+        every: usize,
+        bytes_max: u64,
+    ) -> Result<Motion, ExportError> {
+        let tracks = cast.bodies.iter().map(|_| Track::default()).collect();
+        let mut motion = Motion { times: Vec::new(), tracks, bounds: None, start_s: 0.0 };
+        let mut skipped = None;
+        for (position, frame) in frames.into_iter().enumerate() {
+            let frame = frame?;
+            if position.is_multiple_of(every.max(1)) {
+                motion.add(&frame, &cast.bodies)?;
+                skipped = None;
+            } else {
+                skipped = Some(frame);
+            }
+            if motion.times.len() as u64 * cast.bodies.len() as u64 * KEY_BYTES > bytes_max {
+                return Err(ExportError::TooLarge { max: bytes_max });
+            }
+        }
+        if let Some(last) = skipped {
+            motion.add(&last, &cast.bodies)?;
+        }
+        if motion.times.is_empty() {
+            return Err(ExportError::NoFrames);
+        }
+        Ok(motion)
+    }
+
+    fn add(&mut self, frame: &Frame, models: &[BodyModel]) -> Result<(), ExportError> {
+        let time = if self.times.is_empty() {
+            self.start_s = frame.time_s;
+            0.0
+        } else {
+            (frame.time_s - self.start_s) as f32
+        };
+        // Frames closer together than single precision can tell are one.
+        if !time.is_finite() || self.times.last().is_some_and(|last| *last >= time) {
+            return Ok(());
+        }
+        self.times.push(time);
+        let mut found = 0;
+        for (model, track) in models.iter().zip(&mut self.tracks) {
+            let Some(state) = frame.state(model.id) else {
+                track.hold();
+                continue;
+            };
+            found += 1;
+            track.push(state).map_err(|(field, value)| {
+                let (frame, body) = (frame.index, model.id);
+                ExportError::NotShowable { frame, body, field, value }
+            })?;
+            let bounds = Aabb::about(state.x, Vec3::repeat(model.shape.bounding_radius()));
+            self.bounds = Some(self.bounds.map_or(bounds, |all| all.union(&bounds)));
+        }
+        if found < frame.bodies.len() {
+            let is_unknown = |id: &BodyId| models.iter().all(|model| model.id != *id);
+            if let Some(body) = frame.bodies.iter().map(|(id, _)| *id).find(is_unknown) {
+                return Err(ExportError::UnknownBody { frame: frame.index, body });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Track {
+    /// Adds a key; where that cannot be, names the number that is to blame, and its value.
+    fn push(&mut self, state: &BodyState) -> Result<(), (&'static str, f64)> {
+        let numbers = state.to_array();
+        if let Some(field) = numbers[..7].iter().position(|number| !(*number as f32).is_finite()) {
+            return Err((STATE_FIELDS[field], numbers[field]));
+        }
+        let mut rotation = state.q.coords;
+        let length = rotation.norm();
+        if !length.is_normal() {
+            return Err(("the length of q", length));
+        }
+        rotation /= length;
+        let mut rotation = [rotation.x, rotation.y, rotation.z, rotation.w].map(|n| n as f32);
+        if let Some(last) = self.rotations.last()
+            && last.iter().zip(rotation).map(|(a, b)| a * b).sum::<f32>() < 0.0
+        {
+            rotation = rotation.map(|n| -n);
+        }
+        let translation = [numbers[0], numbers[1], numbers[2]].map(|n| n as f32);
+        if self.exists.last() == Some(&false) && !self.exists.contains(&true) {
+            // It has not existed before: let it wait where it will appear.
+            self.translations.fill(translation);
+            self.rotations.fill(rotation);
+        }
+        self.translations.push(translation);
+        self.rotations.push(rotation);
+        self.exists.push(true);
+        Ok(())
+    }
+
+    /// Adds a key at which the body does not exist.
+    fn hold(&mut self) {
+        self.translations.push(self.translations.last().copied().unwrap_or_default());
+        self.rotations.push(self.rotations.last().copied().unwrap_or([0.0, 0.0, 0.0, 1.0]));
+        self.exists.push(false);
+    }
+}

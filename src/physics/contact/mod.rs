@@ -1,0 +1,127 @@
+//! Contact kernels: where two shapes meet, as pure functions of their poses.
+//!
+//! A kernel sees the pair and nothing else, never what was computed before, so that every executor finds the
+//! same points. Kernels are our own where they are hot (balls against everything, boxes against boxes and
+//! planes); the rest is asked of parry, afresh each time.
+
+mod box_box;
+mod box_plane;
+mod general;
+mod reduce;
+mod sphere;
+mod triangle;
+
+use crate::math::{Quat, Vec3};
+use crate::physics::shape::Shape;
+
+/// Most points a pair may have.
+pub const POINTS_MAX: usize = 4;
+
+/// One point where two shapes meet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContactPoint {
+    /// Says which parts of the shapes meet; the same parts have the same number at the next tick.
+    pub feature: u64,
+    /// Half way between the two surfaces, in world coordinates.
+    pub point: Vec3,
+    /// Unit vector out of the second shape into the first.
+    pub normal: Vec3,
+    /// Distance between the surfaces; negative when they overlap.
+    pub gap: f64,
+}
+
+impl ContactPoint {
+    const NONE: ContactPoint = ContactPoint {
+        feature: 0,
+        point: Vec3::new(0.0, 0.0, 0.0),
+        normal: Vec3::new(0.0, 1.0, 0.0),
+        gap: 0.0,
+    };
+}
+
+/// Up to four points, in ascending feature number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Manifold {
+    points: [ContactPoint; POINTS_MAX],
+    len: u8,
+}
+
+impl Manifold {
+    /// No points.
+    pub const EMPTY: Manifold = Manifold { points: [ContactPoint::NONE; POINTS_MAX], len: 0 };
+
+    /// One point.
+    #[inline]
+    pub fn single(point: ContactPoint) -> Self {
+        let mut manifold = Self::EMPTY;
+        manifold.points[0] = point;
+        manifold.len = 1;
+        manifold
+    }
+
+    /// The points.
+    #[inline]
+    pub fn points(&self) -> &[ContactPoint] {
+        &self.points[..usize::from(self.len)]
+    }
+
+    /// The smallest gap; infinite without points.
+    pub fn gap(&self) -> f64 {
+        self.points().iter().fold(f64::INFINITY, |gap, point| gap.min(point.gap))
+    }
+
+    /// The same points seen from the other shape.
+    fn flipped(mut self) -> Self {
+        for point in &mut self.points[..usize::from(self.len)] {
+            point.normal = -point.normal;
+        }
+        self
+    }
+
+    /// Takes four points at most, sorted by feature.
+    fn from_points(points: &[ContactPoint]) -> Self {
+        let mut manifold = Self::EMPTY;
+        for (slot, point) in manifold.points.iter_mut().zip(points) {
+            *slot = *point;
+        }
+        manifold.len = points.len().min(POINTS_MAX) as u8;
+        manifold.points[..usize::from(manifold.len)].sort_by_key(|point| point.feature);
+        manifold
+    }
+}
+
+/// A shape somewhere.
+#[derive(Clone, Copy)]
+pub struct Placed<'a> {
+    /// Its form.
+    pub shape: &'a Shape,
+    /// Position.
+    pub x: Vec3,
+    /// Orientation.
+    pub q: Quat,
+}
+
+/// Where `a` and `b` come closer than `reach`. Always called with the body of the smaller id as `a`, or with a
+/// body as `a` and static geometry as `b`.
+pub fn contact(a: &Placed, b: &Placed, reach: f64) -> Manifold {
+    match (a.shape, b.shape) {
+        (Shape::Sphere { radius: ra }, Shape::Sphere { radius: rb }) => {
+            sphere::against_sphere(a.x, *ra, b.x, *rb, reach)
+        }
+        (Shape::Sphere { radius }, _) => sphere::against(a.x, *radius, b, reach),
+        (_, Shape::Sphere { radius }) => sphere::against(b.x, *radius, a, reach).flipped(),
+        (Shape::Box { half: ha }, Shape::Box { half: hb }) => box_box::contact(a, ha, b, hb, reach),
+        (Shape::Box { half }, Shape::HalfSpace { normal }) => {
+            box_plane::contact(a, half, b.x, b.q * normal, reach)
+        }
+        (Shape::HalfSpace { normal }, Shape::Box { half }) => {
+            box_plane::contact(b, half, a.x, a.q * normal, reach).flipped()
+        }
+        _ => general::contact(a, b, reach),
+    }
+}
+
+/// Direction and distance from the surface of `from` to a point, negative inside. Meshes have no inside.
+pub(crate) fn clearance(point: Vec3, from: &Placed) -> (Vec3, f64) {
+    sphere::clearance(point, from)
+}

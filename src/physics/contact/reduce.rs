@@ -1,0 +1,103 @@
+//! Chooses four points that hold a body as well as all of them would.
+
+use super::{ContactPoint, Manifold, POINTS_MAX};
+
+/// A list of candidate points that lives on the stack as long as it is short.
+pub(super) struct PointList {
+    inline: [ContactPoint; 16],
+    len: usize,
+    spilled: Vec<ContactPoint>,
+}
+
+impl PointList {
+    pub fn new() -> Self {
+        PointList { inline: [ContactPoint::NONE; 16], len: 0, spilled: Vec::new() }
+    }
+
+    pub fn push(&mut self, point: ContactPoint) {
+        if self.spilled.is_empty() && self.len < self.inline.len() {
+            self.inline[self.len] = point;
+            self.len += 1;
+            return;
+        }
+        if self.spilled.is_empty() {
+            self.spilled.extend_from_slice(&self.inline);
+        }
+        self.spilled.push(point);
+    }
+
+    pub fn as_slice(&self) -> &[ContactPoint] {
+        if self.spilled.is_empty() { &self.inline[..self.len] } else { &self.spilled }
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [ContactPoint] {
+        if self.spilled.is_empty() { &mut self.inline[..self.len] } else { &mut self.spilled }
+    }
+
+    /// Gives every point a feature number of its own, where a kernel named several alike: a warm start must
+    /// not mix them up.
+    pub fn tell_features_apart(&mut self) {
+        let all = self.as_mut_slice();
+        for at in 1..all.len() {
+            let (before, rest) = all.split_at_mut(at);
+            while before.iter().any(|other| other.feature == rest[0].feature) {
+                rest[0].feature = rest[0].feature.wrapping_add(1);
+            }
+        }
+    }
+
+    /// At most four of the points: the deepest, the farthest from it, and the two that span the largest area
+    /// on either side. Ties go to the earlier point, so that the choice depends on the pair alone.
+    pub fn reduce(&self) -> Manifold {
+        let all = self.as_slice();
+        if all.len() <= POINTS_MAX {
+            return Manifold::from_points(all);
+        }
+        let deepest = best(all, |p| -p.gap);
+        let origin = all[deepest].point;
+        let far = best(all, |p| (p.point - origin).norm_squared());
+        let along = all[far].point - origin;
+        let normal = all[deepest].normal;
+        let side = |p: &ContactPoint| along.cross(&(p.point - origin)).dot(&normal);
+        let mut chosen = vec![deepest];
+        for at in [far, best(all, side), best(all, |p| -side(p))] {
+            if !chosen.contains(&at) {
+                chosen.push(at);
+            }
+        }
+        let points: Vec<ContactPoint> = chosen.into_iter().map(|at| all[at]).collect();
+        Manifold::from_points(&points)
+    }
+}
+
+fn best(points: &[ContactPoint], score: impl Fn(&ContactPoint) -> f64) -> usize {
+    let mut best = 0;
+    for at in 1..points.len() {
+        if score(&points[at]) > score(&points[best]) {
+            best = at;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::Vec3;
+
+    #[test]
+    fn four_of_eight_corners_of_an_octagon_span_it() {
+        let mut list = PointList::new();
+        for k in 0..8 {
+            let (sin, cos) = libm::sincos(f64::from(k) * std::f64::consts::FRAC_PI_4);
+            list.push(ContactPoint {
+                feature: u64::from(k as u32),
+                point: Vec3::new(cos, 0.0, sin),
+                normal: Vec3::y(),
+                gap: if k == 0 { -0.1 } else { 0.0 },
+            });
+        }
+        let features: Vec<u64> = list.reduce().points().iter().map(|p| p.feature).collect();
+        assert_eq!(features, [0, 2, 4, 6]);
+    }
+}

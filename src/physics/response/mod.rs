@@ -1,0 +1,20 @@
+//! The response: what touching bodies do to each other between one tick and the next.
+//!
+//! Strictly local: a body needs the states of those it touches and a little of their standing (how many they
+//! touch, whom they name, their velocities after each round), nothing from farther away. `docs/physics.md`
+//! tells the rule in words.
+
+mod dense;
+mod hard;
+mod memory;
+mod rest;
+mod row;
+mod standing;
+mod tick;
+mod touch;
+
+pub use memory::PairMemory;
+pub use row::{Inertial, Twist};
+pub use standing::{Partner, Standing};
+pub use tick::{Meeting, Participant, Responder};
+pub use touch::Touch;

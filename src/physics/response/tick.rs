@@ -1,0 +1,407 @@
+//! One tick of the rule for any number of bodies: the plain loops that define the result.
+//!
+//! Usually all bodies that touch take part and everything is worked out here. A body may also take part with a
+//! standing it has told: then that is believed, and what lies behind it need not be known.
+
+use super::row::{Inertial, Twist};
+use super::standing::{Partner, Standing};
+use super::touch::Touch;
+use crate::math::{Vec3, renormalised, rotation_exp};
+use crate::physics::flight::Flight;
+use crate::physics::mass::Inertia;
+use crate::physics::tumble::Tumble;
+use crate::physics::world::{BodyDef, World};
+use crate::state::BodyState;
+use crate::time::Tick;
+
+/// A body that touches something at this tick.
+pub struct Participant<'a> {
+    /// Which body.
+    pub body: &'a BodyDef,
+    /// Its state at this tick.
+    pub state: BodyState,
+    /// How it resists impulses at this tick.
+    pub inertial: Inertial,
+    /// What it has told of itself, if it touches things that do not take part.
+    pub standing: Option<&'a Standing>,
+}
+
+impl<'a> Participant<'a> {
+    /// A body all of whose touches take part.
+    pub fn new(body: &'a BodyDef, state: BodyState) -> Self {
+        Participant { body, state, inertial: Inertial::of(body, &state), standing: None }
+    }
+}
+
+/// A touch and who takes part in it, as places in the list of participants.
+#[derive(Clone, Debug)]
+pub struct Meeting {
+    /// The body with the smaller id, or the body that touches static geometry.
+    pub a: u32,
+    /// The body with the larger id; `None` for static geometry.
+    pub b: Option<u32>,
+    /// What the first side touches.
+    pub with: Partner,
+    /// The touch itself.
+    pub touch: Touch,
+}
+
+/// What is being worked out about a participant.
+struct Party {
+    /// Its meetings are `Responder::order[first..first + count]`, in the order of sums: bodies by ascending id,
+    /// then static geometry by ascending id.
+    first: u32,
+    count: u32,
+    /// Velocities at the start, after the last round, and after the one before.
+    start: Twist,
+    now: Twist,
+    before: Twist,
+    /// The meeting it names for the next round.
+    named: Option<u32>,
+    /// Velocities with gravity and the impulses of resting touches.
+    rested: Twist,
+    /// Displacement and turn that undo overlaps.
+    moved: Twist,
+}
+
+/// Solves the touches of one tick. Keeps its work space from tick to tick.
+#[derive(Default)]
+pub struct Responder {
+    parties: Vec<Party>,
+    /// Meetings of all parties, party by party.
+    order: Vec<u32>,
+    /// Meetings that are still hard after the last round: they act no more in this tick.
+    waits: Vec<bool>,
+    /// The round in which each meeting last bounced; 0 for none.
+    bounced_in: Vec<u32>,
+    /// What each meeting does to its first side: impulse, and turning moments about both centres of mass.
+    impulses: Vec<(Vec3, Vec3, Vec3)>,
+    /// Whose standings are being written down, and what they are so far.
+    told: Vec<(usize, Standing)>,
+}
+
+impl Responder {
+    /// Lets everything that touches act. Then [`Responder::onward`] says how each participant goes on.
+    ///
+    /// `meetings` are sorted: pairs of bodies by ascending ids first, then touches with static geometry by
+    /// ascending body and static id.
+    pub fn respond(&mut self, world: &World, participants: &[Participant], meetings: &mut [Meeting]) {
+        self.gather(participants, meetings);
+        self.bounce(world, participants, meetings);
+        self.rest(world, participants, meetings);
+        self.correct(world, participants, meetings);
+    }
+
+    /// The same, and the standings of some participants for others to believe.
+    pub fn respond_and_tell(
+        &mut self,
+        world: &World,
+        participants: &[Participant],
+        meetings: &mut [Meeting],
+        tellers: &[usize],
+    ) -> Vec<Standing> {
+        self.told = tellers.iter().map(|teller| (*teller, Standing::default())).collect();
+        self.respond(world, participants, meetings);
+        let told = std::mem::take(&mut self.told);
+        told.into_iter().map(|(teller, standing)| self.complete(teller, standing)).collect()
+    }
+
+    /// Adds what is known at the end, and leaves out what only repeats, so that equal standings are written alike.
+    fn complete(&self, teller: usize, mut standing: Standing) -> Standing {
+        let party = &self.parties[teller];
+        standing.touches = party.count;
+        while let Some((named, twist)) = standing.rounds.last() {
+            let before = standing.rounds.len().checked_sub(2).map_or(party.start, |at| standing.rounds[at].1);
+            if named.is_some() || twist.to_bits() != before.to_bits() {
+                break;
+            }
+            standing.rounds.pop();
+        }
+        standing
+    }
+
+    /// Finds the order of everybody's meetings.
+    fn gather(&mut self, participants: &[Participant], meetings: &[Meeting]) {
+        self.parties.clear();
+        self.parties.extend(participants.iter().map(|participant| {
+            let twist = Twist::of(&participant.state);
+            Party {
+                first: 0,
+                count: 0,
+                start: twist,
+                now: twist,
+                before: twist,
+                named: None,
+                rested: twist,
+                moved: Twist::ZERO,
+            }
+        }));
+        let sides = |meeting: &Meeting| [Some(meeting.a), meeting.b].into_iter().flatten();
+        for place in meetings.iter().flat_map(sides) {
+            self.parties[place as usize].count += 1;
+        }
+        let mut first = 0;
+        for party in &mut self.parties {
+            party.first = first;
+            first += std::mem::take(&mut party.count);
+        }
+        self.order.clear();
+        self.order.resize(first as usize, 0);
+        for (at, meeting) in meetings.iter().enumerate() {
+            for place in sides(meeting) {
+                let party = &mut self.parties[place as usize];
+                self.order[(party.first + party.count) as usize] = at as u32;
+                party.count += 1;
+            }
+        }
+        self.waits.clear();
+        self.waits.resize(meetings.len(), false);
+        self.bounced_in.clear();
+        self.bounced_in.resize(meetings.len(), 0);
+    }
+
+    /// Hard touches, by rounds of mutual-best matching. Each body names its deepest hard touch; a pair bounces
+    /// if each names the other and it is still hard at their present velocities. Names see the other side's
+    /// velocity of one round ago, so that name and velocity can travel in one message.
+    fn bounce(&mut self, world: &World, participants: &[Participant], meetings: &mut [Meeting]) {
+        for round in 1..=world.rule.rounds {
+            let mut anyone = false;
+            for (place, participant) in participants.iter().enumerate() {
+                let named = match participant.standing {
+                    Some(standing) => {
+                        self.told_name(place, participant, standing, round, participants, meetings)
+                    }
+                    None => self.deepest_hard(place, round, world, meetings),
+                };
+                self.parties[place].named = named;
+                anyone |= named.is_some();
+            }
+            let settled = self.parties.iter().all(|party| party.now == party.before);
+            let told_more =
+                |p: &Participant| p.standing.is_some_and(|told| told.rounds.len() >= round as usize);
+            if !anyone && settled && !participants.iter().any(told_more) {
+                break;
+            }
+            for party in &mut self.parties {
+                party.before = party.now;
+            }
+            self.bounce_named(world, meetings, round);
+            for (party, participant) in self.parties.iter_mut().zip(participants) {
+                if let Some(standing) = participant.standing {
+                    party.now = standing.after_round(round, party.start);
+                }
+            }
+            for (teller, standing) in &mut self.told {
+                let party = &self.parties[*teller];
+                let id = participants[*teller].body.id;
+                let named = party.named.map(|at| other_side(&meetings[at as usize], id, participants));
+                standing.rounds.push((named, party.now));
+            }
+        }
+    }
+
+    /// One round of bounces between those who name each other.
+    fn bounce_named(&mut self, world: &World, meetings: &mut [Meeting], round: u32) {
+        for (at, meeting) in meetings.iter_mut().enumerate() {
+            let named = |place: u32| self.parties[place as usize].named == Some(at as u32);
+            if !named(meeting.a) || !meeting.b.is_none_or(named) {
+                continue;
+            }
+            let twist_a = self.parties[meeting.a as usize].before;
+            let twist_b = meeting.b.map_or(Twist::ZERO, |b| self.parties[b as usize].before);
+            if !meeting.touch.is_hard(&twist_a, &twist_b, &world.rule) {
+                continue;
+            }
+            let (after_a, after_b) = meeting.touch.bounce(&twist_a, &twist_b, &world.rule);
+            self.parties[meeting.a as usize].now = after_a;
+            if let Some(b) = meeting.b {
+                self.parties[b as usize].now = after_b;
+            }
+            meeting.touch.bounces += 1;
+            meeting.touch.fired = true;
+            meeting.touch.release();
+            self.bounced_in[at] = round;
+        }
+    }
+
+    /// The meeting a party names for `round`: the deepest hard one, with its own present velocity and the
+    /// others' of one round ago, but not the one that has just bounced. Ties go to the first in order.
+    fn deepest_hard(&self, place: usize, round: u32, world: &World, meetings: &[Meeting]) -> Option<u32> {
+        let mut best: Option<(f64, u32)> = None;
+        for &at in self.meetings_of(place) {
+            let meeting = &meetings[at as usize];
+            let touch = &meeting.touch;
+            let just_bounced = round > 1 && self.bounced_in[at as usize] == round - 1;
+            if just_bounced || best.is_some_and(|(gap, _)| gap <= touch.gap) {
+                continue;
+            }
+            let seen = |side: u32| {
+                let party = &self.parties[side as usize];
+                if side as usize == place { party.now } else { party.before }
+            };
+            if touch.is_hard(&seen(meeting.a), &meeting.b.map_or(Twist::ZERO, seen), &world.rule) {
+                best = Some((touch.gap, at));
+            }
+        }
+        best.map(|(_, at)| at)
+    }
+
+    /// The meeting that a participant has told it names, if that meeting takes part here.
+    fn told_name(
+        &self,
+        place: usize,
+        participant: &Participant,
+        standing: &Standing,
+        round: u32,
+        participants: &[Participant],
+        meetings: &[Meeting],
+    ) -> Option<u32> {
+        let named = standing.named_in(round)?;
+        let is_named =
+            |at: &&u32| other_side(&meetings[**at as usize], participant.body.id, participants) == named;
+        self.meetings_of(place).iter().find(is_named).copied()
+    }
+
+    /// Resting touches: every body is split evenly among its touches, each pair solved on its own, the results
+    /// added up. Touches that are still hard wait for the next tick.
+    fn rest(&mut self, world: &World, participants: &[Participant], meetings: &mut [Meeting]) {
+        for (at, meeting) in meetings.iter_mut().enumerate() {
+            let (twist_a, twist_b) = self.twists(meeting, |party| party.now);
+            self.waits[at] = meeting.touch.is_hard(&twist_a, &twist_b, &world.rule);
+            if self.waits[at] {
+                meeting.touch.release();
+            }
+        }
+        self.add_up(world, participants, meetings, 0);
+        for iteration in 1..=world.rule.iterations as usize {
+            for (at, meeting) in meetings.iter_mut().enumerate() {
+                if !self.waits[at] {
+                    let (twist_a, twist_b) = self.twists(meeting, |party| party.rested);
+                    let shares = self.shares(meeting, participants);
+                    meeting.touch.relax(&twist_a, &twist_b, shares, world.time.tick_s);
+                }
+            }
+            self.add_up(world, participants, meetings, iteration);
+        }
+    }
+
+    /// Velocities from scratch: after the bounces, with this tick's gravity and all impulses as they are now.
+    fn add_up(
+        &mut self,
+        world: &World,
+        participants: &[Participant],
+        meetings: &[Meeting],
+        iteration: usize,
+    ) {
+        self.impulses.clear();
+        self.impulses.extend(meetings.iter().map(|meeting| meeting.touch.impulse()));
+        for (place, participant) in participants.iter().enumerate() {
+            if let Some(told) = participant.standing.and_then(|standing| standing.rested.get(iteration)) {
+                self.parties[place].rested = *told;
+                continue;
+            }
+            let (mut push, mut turn) = (Vec3::zeros(), Vec3::zeros());
+            for &at in self.meetings_of(place) {
+                let (impulse, moment_a, moment_b) = self.impulses[at as usize];
+                if meetings[at as usize].a as usize == place {
+                    push += impulse;
+                    turn += moment_a;
+                } else {
+                    push -= impulse;
+                    turn -= moment_b;
+                }
+            }
+            let party = &mut self.parties[place];
+            let free = party.now.v + world.gravity * world.time.tick_s;
+            party.rested.v = free + push * participant.inertial.inv_mass;
+            party.rested.w = party.now.w + participant.inertial.inv_inertia * turn;
+        }
+        if iteration < world.rule.iterations as usize {
+            for (teller, standing) in &mut self.told {
+                standing.rested.push(self.parties[*teller].rested);
+            }
+        }
+    }
+
+    /// Moves resting bodies apart where they overlap.
+    fn correct(&mut self, world: &World, participants: &[Participant], meetings: &[Meeting]) {
+        for (_, meeting) in meetings.iter().enumerate().filter(|(at, _)| !self.waits[*at]) {
+            let (twist_a, twist_b) = self.twists(meeting, |party| party.now);
+            let shares = self.shares(meeting, participants);
+            let (moved_a, moved_b) = meeting.touch.correction(&twist_a, &twist_b, shares, &world.rule);
+            let moves = [Some((meeting.a, moved_a)), meeting.b.map(|b| (b, moved_b))];
+            for (place, moved) in moves.into_iter().flatten() {
+                let party = &mut self.parties[place as usize];
+                party.moved.v += moved.v;
+                party.moved.w += moved.w;
+            }
+        }
+    }
+
+    /// The flight a participant is in from the tick after `tick` on. Call after [`Responder::respond`], with the
+    /// same lists.
+    pub fn onward(
+        &self,
+        world: &World,
+        tick: Tick,
+        place: usize,
+        of: &Participant,
+        meetings: &[Meeting],
+    ) -> Flight {
+        let (party, state) = (&self.parties[place], &of.state);
+        let (mut collided, mut parts, mut held) = (false, true, false);
+        for &at in self.meetings_of(place) {
+            let meeting = &meetings[at as usize];
+            let (twist_a, twist_b) = self.twists(meeting, |party| party.now);
+            collided |= meeting.touch.fired || self.waits[at as usize];
+            parts &= meeting.touch.parts(&twist_a, &twist_b, &world.rule);
+            held |= meeting.touch.is_held();
+        }
+        if (collided || parts) && !held {
+            // A bounce is an instant change of velocity; what follows is free flight from this very tick. So is
+            // what comes after it, even if the bodies need more than a tick to part.
+            let q = renormalised(rotation_exp(party.moved.w) * state.q);
+            let origin = BodyState { x: state.x + party.moved.v, q, v: party.now.v, w: party.now.w };
+            return Flight { since: tick, origin };
+        }
+        let tick_s = world.time.tick_s;
+        let Twist { v, w } = party.rested;
+        let (q, w) = match &of.body.inertia {
+            Inertia::Isotropic { .. } => (rotation_exp(w * tick_s) * state.q, w),
+            Inertia::Principal { .. } if w == Vec3::zeros() => (state.q, w),
+            Inertia::Principal { moments, frame } => {
+                let mut tumble = Tumble::new(&state.q, w, moments, frame);
+                tumble.advance(moments, tick_s);
+                (tumble.q(frame), tumble.w(moments))
+            }
+        };
+        let x = state.x + v * tick_s + party.moved.v;
+        let q = renormalised(rotation_exp(party.moved.w) * q);
+        Flight { since: tick + 1, origin: BodyState { x, q, v, w } }
+    }
+
+    fn meetings_of(&self, place: usize) -> &[u32] {
+        let party = &self.parties[place];
+        &self.order[party.first as usize..(party.first + party.count) as usize]
+    }
+
+    fn twists(&self, meeting: &Meeting, which: impl Fn(&Party) -> Twist) -> (Twist, Twist) {
+        let of = |place: u32| which(&self.parties[place as usize]);
+        (of(meeting.a), meeting.b.map_or(Twist::ZERO, of))
+    }
+
+    /// Among how many touches each side is split.
+    fn shares(&self, meeting: &Meeting, participants: &[Participant]) -> (f64, f64) {
+        let count = |place: u32| {
+            let told = participants[place as usize].standing.map(|standing| standing.touches);
+            f64::from(told.unwrap_or(self.parties[place as usize].count))
+        };
+        (count(meeting.a), meeting.b.map_or(1.0, count))
+    }
+}
+
+/// Who is on the other side of a meeting.
+fn other_side(meeting: &Meeting, me: crate::ids::BodyId, participants: &[Participant]) -> Partner {
+    let first = participants[meeting.a as usize].body.id;
+    if first == me { meeting.with } else { Partner::Body(first) }
+}

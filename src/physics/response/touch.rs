@@ -1,0 +1,243 @@
+//! One pair in touch at one tick, and the pure steps of the rule that concern this pair alone.
+//!
+//! Both sides of a pair run the same steps on the same numbers, so nobody has to be told the result.
+
+use smallvec::SmallVec;
+
+use super::memory::{PairMemory, PatchMemory, PointMemory};
+use super::rest::System;
+use super::row::{Couple, Inertial, Row, Twist};
+use crate::math::{Vec3, any_perpendicular};
+use crate::physics::contact::{ContactPoint, Manifold};
+use crate::physics::world::{Rule, Surface};
+
+/// Points whose normals differ by less than this (cosine) lie on one patch.
+const SAME_PATCH: f64 = 1.0 - 1e-6;
+
+/// A contact point as the solver sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SolvedPoint {
+    pub contact: ContactPoint,
+    pub row: Row,
+    /// Impulse that presses the point in this tick.
+    pub pressed: f64,
+    /// Distance from the middle of its patch, and which patch that is.
+    arm: f64,
+    patch: usize,
+}
+
+/// Points with a common normal rub as one: along the surface at their middle, and about the normal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patch {
+    pub rows: [Row; 3],
+    pub rubbed: [f64; 3],
+}
+
+/// A pair in touch at one tick.
+#[derive(Clone, Debug)]
+pub struct Touch {
+    pub(super) points: SmallVec<[SolvedPoint; 1]>,
+    /// Empty where there is no friction.
+    pub(super) patches: SmallVec<[Patch; 1]>,
+    /// Inverse masses of the two sides.
+    pub(super) inv_mass: (f64, f64),
+    surface: Surface,
+    /// Smallest gap of its points: how deep the touch is.
+    pub gap: f64,
+    /// Bounces since the pair began to touch.
+    pub(super) bounces: u32,
+    /// Whether it bounced in this tick.
+    pub(super) fired: bool,
+    /// How its points and its friction work on each other; found when it first rests.
+    pub(super) system: Option<Box<System>>,
+}
+
+impl Touch {
+    /// A pair whose points are known. The first side is the body with the smaller id, or the body that touches
+    /// static geometry.
+    pub fn new(
+        manifold: &Manifold,
+        surface: Surface,
+        a: &Inertial,
+        b: &Inertial,
+        memory: &PairMemory,
+        rule: &Rule,
+    ) -> Self {
+        let mut touch = Touch {
+            points: SmallVec::new(),
+            patches: SmallVec::new(),
+            inv_mass: (a.inv_mass, b.inv_mass),
+            surface,
+            gap: manifold.gap(),
+            bounces: memory.bounces,
+            fired: false,
+            system: None,
+        };
+        for contact in manifold.points() {
+            let row = Row::normal(contact.normal, contact.point, a, b);
+            touch.points.push(SolvedPoint { contact: *contact, row, pressed: 0.0, arm: 0.0, patch: 0 });
+        }
+        if rule.warm_start {
+            touch.recall_pressure(memory);
+        }
+        if surface.friction > 0.0 {
+            touch.find_patches(a, b);
+            if rule.warm_start {
+                touch.recall_friction(memory);
+            }
+        }
+        touch
+    }
+
+    /// Groups points by their normals.
+    fn find_patches(&mut self, a: &Inertial, b: &Inertial) {
+        let mut middles: SmallVec<[(Vec3, Vec3, f64); 1]> = SmallVec::new();
+        for point in &mut self.points {
+            let ContactPoint { normal, point: place, .. } = point.contact;
+            let known = middles.iter().position(|(n, _, _)| n.dot(&normal) > SAME_PATCH);
+            point.patch = known.unwrap_or(middles.len());
+            match known {
+                Some(at) => {
+                    middles[at].1 += place;
+                    middles[at].2 += 1.0;
+                }
+                None => middles.push((normal, place, 1.0)),
+            }
+        }
+        for (normal, sum, count) in &mut middles {
+            let middle = if *count == 1.0 { *sum } else { *sum / *count };
+            let along = any_perpendicular(*normal);
+            let across = normal.cross(&along);
+            let tangent = |dir| Row::tangent(dir, middle, a, b);
+            let rows = [tangent(along), tangent(across), Row::about(*normal, a, b)];
+            self.patches.push(Patch { rows, rubbed: [0.0; 3] });
+            *sum = middle;
+        }
+        for point in &mut self.points {
+            let (normal, middle, _) = middles[point.patch];
+            let d = point.contact.point - middle;
+            point.arm = (d - normal * normal.dot(&d)).norm();
+        }
+    }
+
+    /// Starts from the impulses that pressed the points last tick.
+    fn recall_pressure(&mut self, memory: &PairMemory) {
+        let features: SmallVec<[u64; 4]> = self.points.iter().map(|point| point.contact.feature).collect();
+        for (point, pressed) in self.points.iter_mut().zip(memory.pressed(&features)) {
+            point.pressed = pressed;
+        }
+    }
+
+    /// Starts from last tick's friction, turned into this tick's directions and within this tick's limits.
+    fn recall_friction(&mut self, memory: &PairMemory) {
+        for (at, known) in memory.patches.iter().enumerate().take(self.patches.len()) {
+            let limits = self.friction_limits(at);
+            let [along, across, _] = &self.patches[at].rows;
+            let wanted = [known.rubbed.dot(&along.dir), known.rubbed.dot(&across.dir), known.twisted];
+            self.patches[at].rubbed = within_limits(wanted, limits);
+        }
+    }
+
+    /// Most that a patch can rub and twist, given how hard its points are pressed.
+    pub(super) fn friction_limits(&self, patch: usize) -> (f64, f64) {
+        let mut limits = (0.0, 0.0);
+        for point in self.points.iter().filter(|point| point.patch == patch) {
+            limits.0 += self.surface.friction * point.pressed;
+            limits.1 += self.surface.friction * point.pressed * point.arm;
+        }
+        limits
+    }
+
+    /// Restitution of the next bounce: it fades with every bounce of the same touch, so that rattling dies out.
+    pub(super) fn restitution(&self) -> f64 {
+        let e = self.surface.restitution;
+        let mut faded = e;
+        for _ in 0..self.bounces {
+            faded *= e;
+            if faded == 0.0 || e == 1.0 {
+                break;
+            }
+        }
+        faded
+    }
+
+    /// Whether the touch would leave fast enough to matter: then it bounces instead of resting.
+    pub(super) fn is_hard(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
+        let near = self.points.iter().filter(|p| p.contact.gap < rule.margin);
+        let approach = near.map(|p| p.row.speed(a, b)).fold(0.0, f64::min);
+        approach < 0.0 && self.restitution() * -approach > rule.bounce
+    }
+
+    /// Whether the two fly apart, though they may still overlap.
+    pub(super) fn parts(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
+        self.points.iter().all(|p| p.row.speed(a, b) >= rule.separating)
+    }
+
+    /// Forgets the impulses that held it: a bounce ends a rest.
+    pub(super) fn release(&mut self) {
+        for point in &mut self.points {
+            point.pressed = 0.0;
+        }
+        for patch in &mut self.patches {
+            patch.rubbed = [0.0; 3];
+        }
+    }
+
+    /// Whether any impulse holds it.
+    pub(super) fn is_held(&self) -> bool {
+        self.points.iter().any(|p| p.pressed > 0.0)
+    }
+
+    /// The impulse on the first body and its turning moments about both centres of mass. The second body gets
+    /// the opposite of both.
+    pub(super) fn impulse(&self) -> (Vec3, Vec3, Vec3) {
+        let mut total = (Vec3::zeros(), Vec3::zeros(), Vec3::zeros());
+        let mut add = |row: &Row, impulse: f64| {
+            let (arm_a, arm_b) = row.arms();
+            total.0 += row.dir * impulse;
+            total.1 += arm_a * impulse;
+            total.2 += arm_b * impulse;
+        };
+        for point in &self.points {
+            add(&point.row, point.pressed);
+        }
+        for patch in &self.patches {
+            for (row, impulse) in patch.rows.iter().zip(patch.rubbed) {
+                add(row, impulse);
+            }
+        }
+        total
+    }
+
+    /// The two bodies as this touch sees them.
+    pub(super) fn couple(&self, a: &Twist, b: &Twist, weights: (f64, f64)) -> Couple {
+        Couple { a: *a, b: *b, inv_mass: self.inv_mass, weights }
+    }
+
+    /// What the pair remembers for the next tick.
+    pub fn memory(&self) -> PairMemory {
+        let point = |p: &SolvedPoint| PointMemory { feature: p.contact.feature, pressed: p.pressed };
+        let patch = |p: &Patch| PatchMemory {
+            rubbed: p.rows[0].dir * p.rubbed[0] + p.rows[1].dir * p.rubbed[1],
+            twisted: p.rubbed[2],
+        };
+        PairMemory {
+            bounces: self.bounces,
+            points: self.points.iter().map(point).collect(),
+            patches: self.patches.iter().map(patch).collect(),
+        }
+    }
+}
+
+/// The nearest friction that Coulomb's law allows: a cone along the surface, an interval about the normal.
+#[inline]
+pub(super) fn within_limits(wanted: [f64; 3], limits: (f64, f64)) -> [f64; 3] {
+    let [x, y, twist] = wanted;
+    let twist = twist.clamp(-limits.1, limits.1);
+    let length2 = x * x + y * y;
+    if length2 <= limits.0 * limits.0 {
+        return [x, y, twist];
+    }
+    let scale = limits.0 / length2.sqrt();
+    [x * scale, y * scale, twist]
+}

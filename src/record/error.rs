@@ -1,0 +1,124 @@
+//! What can go wrong with a recording; every message names the file, and the offset where there is one.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::scene::SceneError;
+
+/// What can go wrong with a recording.
+#[derive(Debug, Error)]
+pub enum RecordError {
+    /// The operating system refused.
+    #[error("{}: cannot {action} the recording: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried: `create`, `write`, `open` or `read`.
+        action: &'static str,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// An earlier write failed, so nothing more can be appended.
+    #[error("{}: an earlier write failed; the recording ends there", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The folder of a new recording does not exist.
+    #[error("{}: the folder {} does not exist; create it first", path.display(), folder.display())]
+    NoFolder {
+        /// The file.
+        path: PathBuf,
+        /// The folder that is missing.
+        folder: PathBuf,
+    },
+    /// Something else than a recording.
+    #[error("{}: not an anachron recording; `anachron run --record FILE.anr` makes one", path.display())]
+    NotARecording {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A recording of a version this program does not know.
+    #[error(
+        "{}: recording format version {found}, but this program reads version {known}; use the anachron that wrote it",
+        path.display()
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// The version of the file.
+        found: u32,
+        /// The version this program reads.
+        known: u32,
+    },
+    /// The file ends before its header does, so there is nothing to show.
+    #[error("{}: cut off at byte {length}, inside its header; no frame can be read", path.display())]
+    NoHeader {
+        /// The file.
+        path: PathBuf,
+        /// Length of the file.
+        length: u64,
+    },
+    /// The scene of the recording, or to be recorded, is wrong.
+    #[error("{}: the recording's scene is invalid: {source}", path.display())]
+    Scene {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: SceneError,
+    },
+    /// Bytes that no writer has written.
+    #[error(
+        "{}: damaged at byte {offset}: {problem}; the {good_frames} frames before are good",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where the damaged chunk starts.
+        offset: u64,
+        /// What is wrong with it.
+        problem: String,
+        /// How many frames before it can be read.
+        good_frames: u64,
+    },
+    /// There is no frame of that number.
+    #[error("{}: there is no frame {wanted}; the recording has {}", path.display(), range(*len))]
+    NoSuchFrame {
+        /// The file.
+        path: PathBuf,
+        /// The frame asked for.
+        wanted: u64,
+        /// How many frames there are.
+        len: u64,
+    },
+    /// A scene or a frame that no chunk can hold.
+    #[error("{}: {what} needs {bytes} bytes, and a chunk holds at most {max}", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What is too large.
+        what: String,
+        /// How large it is.
+        bytes: u64,
+        /// How large it may be.
+        max: u64,
+    },
+    /// A frame whose bodies are not in ascending id.
+    #[error("{}: the bodies of frame {index} are not in ascending id, each once", path.display())]
+    Order {
+        /// The file.
+        path: PathBuf,
+        /// Number of the frame.
+        index: u64,
+    },
+}
+
+fn range(len: u64) -> String {
+    match len {
+        0 => "no frames".to_owned(),
+        len => format!("frames 0 to {}", len - 1),
+    }
+}

@@ -1,0 +1,431 @@
+//! Reads a recording: its scene at once, its frames chunk by chunk. Trusts nothing that a checksum does not
+//! cover, and allocates nothing that the file's own length does not justify.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::chunk::{self, HEAD_BYTES, Head, Kind, PREAMBLE_BYTES};
+use super::{Header, RecordError, Summary, frames};
+use crate::digest::{Digest, Digester};
+use crate::frame::Frame;
+use crate::scene::Scene;
+
+/// How a recording ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The run ended and said so.
+    Finished(Summary),
+    /// The file stops before the run did: it was killed, or is still running.
+    CutOff {
+        /// Where the last complete chunk ends.
+        offset: u64,
+    },
+    /// Bytes that no writer has written; nothing behind them can be trusted.
+    Damaged {
+        /// Where the damaged chunk starts.
+        offset: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ending::Finished(Summary { interrupted: false, .. }) => write!(f, "complete"),
+            Ending::Finished(Summary { interrupted: true, .. }) => {
+                write!(f, "complete up to where the run was interrupted")
+            }
+            Ending::CutOff { offset } => write!(f, "cut off after byte {offset}"),
+            Ending::Damaged { offset, problem } => write!(f, "damaged at byte {offset}: {problem}"),
+        }
+    }
+}
+
+trait Source: Read + Seek + Send {}
+impl<T: Read + Seek + Send> Source for T {}
+
+/// A frames chunk and where it is.
+struct FramesChunk {
+    offset: u64,
+    head: Head,
+    first_frame: u64,
+}
+
+/// A recording that is open for reading.
+pub struct Recording {
+    path: PathBuf,
+    source: Box<dyn Source>,
+    header: Header<Scene>,
+    chunks: Vec<FramesChunk>,
+    frame_count: u64,
+    ending: Ending,
+    /// The chunk that [`Recording::frame`] unpacked last: neighbours are often wanted next.
+    unpacked: Option<(usize, Vec<Frame>)>,
+}
+
+impl Recording {
+    /// Opens a recording and finds its chunks. Frames are read, and their checksums checked, when asked for.
+    pub fn open(path: impl AsRef<Path>) -> Result<Recording, RecordError> {
+        let path = path.as_ref();
+        let io_error = |action| move |source| RecordError::Io { path: path.to_owned(), action, source };
+        let file = File::open(path).map_err(io_error("open"))?;
+        if file.metadata().map_err(io_error("open"))?.is_dir() {
+            return Err(RecordError::NotARecording { path: path.to_owned() });
+        }
+        Self::from_source(Box::new(BufReader::new(file)), path)
+    }
+
+    /// Reads a recording from memory; errors call it by `name`.
+    pub fn from_bytes(bytes: Vec<u8>, name: &str) -> Result<Recording, RecordError> {
+        Self::from_source(Box::new(Cursor::new(bytes)), Path::new(name))
+    }
+
+    fn from_source(mut source: Box<dyn Source>, path: &Path) -> Result<Recording, RecordError> {
+        let io_error = |source| RecordError::Io { path: path.to_owned(), action: "read", source };
+        let length = source.seek(SeekFrom::End(0)).map_err(io_error)?;
+        let start = read_at(&mut source, 0, length.min(PREAMBLE_BYTES as u64)).map_err(io_error)?;
+        check_preamble(&start, path)?;
+        let (header, header_end) = read_header(&mut source, length, path)?;
+        let mut recording = Recording {
+            path: path.to_owned(),
+            source,
+            header,
+            chunks: Vec::new(),
+            frame_count: 0,
+            ending: Ending::CutOff { offset: header_end },
+            unpacked: None,
+        };
+        recording.ending = recording.find_chunks(header_end, length).map_err(io_error)?;
+        Ok(recording)
+    }
+
+    /// The scene that was run.
+    pub fn scene(&self) -> &Scene {
+        &self.header.scene
+    }
+
+    /// The program and version that wrote the recording.
+    pub fn program(&self) -> &str {
+        &self.header.program
+    }
+
+    /// How many frames a run to the end has; [`len`](Self::len) is how many there are.
+    pub fn planned_frames(&self) -> u64 {
+        self.header.planned_frames
+    }
+
+    /// The file, or the name of what was read.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many frames there are.
+    pub fn len(&self) -> u64 {
+        self.frame_count
+    }
+
+    /// Whether there are no frames.
+    pub fn is_empty(&self) -> bool {
+        self.frame_count == 0
+    }
+
+    /// How the recording ends.
+    pub fn ending(&self) -> &Ending {
+        &self.ending
+    }
+
+    /// What the run said of itself when it ended; nothing if it was cut off.
+    pub fn summary(&self) -> Option<&Summary> {
+        match &self.ending {
+            Ending::Finished(summary) => Some(summary),
+            Ending::CutOff { .. } | Ending::Damaged { .. } => None,
+        }
+    }
+
+    /// Whether the run ended and said so. An interrupted run's recording is complete too.
+    pub fn is_complete(&self) -> bool {
+        self.summary().is_some()
+    }
+
+    /// All frames in order, one chunk in memory at a time. Damage is an error after the last good frame; a file
+    /// that is cut off just ends.
+    pub fn frames(&mut self) -> Frames<'_> {
+        Frames { recording: self, next_chunk: 0, unpacked: Vec::new().into_iter(), ended: false }
+    }
+
+    /// The frame at position `n`, from 0.
+    pub fn frame(&mut self, n: u64) -> Result<Frame, RecordError> {
+        if n >= self.frame_count {
+            return Err(match &self.ending {
+                Ending::Damaged { offset, problem } => self.damaged(*offset, problem, self.frame_count),
+                _ => RecordError::NoSuchFrame { path: self.path.clone(), wanted: n, len: self.frame_count },
+            });
+        }
+        let chunk = self.chunks.partition_point(|chunk| chunk.first_frame <= n) - 1;
+        if self.unpacked.as_ref().is_none_or(|(unpacked, _)| *unpacked != chunk) {
+            self.unpacked = None;
+            self.unpacked = Some((chunk, self.read_chunk(chunk)?));
+        }
+        let (_, frames) = self.unpacked.as_ref().expect("invariant: just unpacked");
+        Ok(frames[(n - self.chunks[chunk].first_frame) as usize].clone())
+    }
+
+    /// The digest of the frames as they are in the file. Reads them all.
+    pub fn digest(&mut self) -> Result<Digest, RecordError> {
+        let mut digester = Digester::new();
+        for frame in self.frames() {
+            digester.add(&frame?);
+        }
+        Ok(digester.digest())
+    }
+
+    /// Skips from chunk head to chunk head, and says how the file ends.
+    fn find_chunks(&mut self, start: u64, length: u64) -> io::Result<Ending> {
+        let mut offset = start;
+        loop {
+            let damaged = |problem: &str| Ok(Ending::Damaged { offset, problem: problem.to_owned() });
+            let Some(head) = read_head(&mut self.source, offset, length)? else {
+                return Ok(Ending::CutOff { offset });
+            };
+            let head = match head {
+                Ok(head) => head,
+                Err(problem) => return damaged(problem),
+            };
+            let end = offset + (HEAD_BYTES as u64) + u64::from(head.stored);
+            if end > length {
+                return Ok(Ending::CutOff { offset });
+            }
+            match head.kind {
+                Kind::Header => return damaged("a second header"),
+                Kind::Frames => {
+                    let frame_bytes = u64::from(head.frames) * frames::FRAME_HEAD_BYTES as u64;
+                    if head.frames == 0 || frame_bytes > u64::from(head.raw) {
+                        return damaged("the chunk claims an absurd number of frames");
+                    }
+                    self.chunks.push(FramesChunk { offset, head, first_frame: self.frame_count });
+                    self.frame_count += u64::from(head.frames);
+                }
+                Kind::End => {
+                    let raw = match read_payload(&mut self.source, &head, offset)? {
+                        Ok(raw) => raw,
+                        Err(problem) => return damaged(problem),
+                    };
+                    return match decode_end(&raw) {
+                        _ if end != length => damaged("there is something behind the end"),
+                        Some((summary, count)) if count == self.frame_count => Ok(Ending::Finished(summary)),
+                        _ => damaged("the end does not fit the frames before it"),
+                    };
+                }
+            }
+            offset = end;
+        }
+    }
+
+    fn read_chunk(&mut self, chunk: usize) -> Result<Vec<Frame>, RecordError> {
+        let FramesChunk { offset, head, first_frame } = self.chunks[chunk];
+        let unpacked = match read_payload(&mut self.source, &head, offset) {
+            Ok(Ok(raw)) => frames::decode(&raw, head.frames),
+            Ok(Err(problem)) => Err(problem),
+            Err(source) => return Err(RecordError::Io { path: self.path.clone(), action: "read", source }),
+        };
+        unpacked.map_err(|problem| self.damaged(offset, problem, first_frame))
+    }
+
+    fn damaged(&self, offset: u64, problem: &str, good_frames: u64) -> RecordError {
+        RecordError::Damaged { path: self.path.clone(), offset, problem: problem.to_owned(), good_frames }
+    }
+}
+
+/// The frames of a recording, in order.
+pub struct Frames<'a> {
+    recording: &'a mut Recording,
+    next_chunk: usize,
+    unpacked: std::vec::IntoIter<Frame>,
+    ended: bool,
+}
+
+impl Iterator for Frames<'_> {
+    type Item = Result<Frame, RecordError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(frame) = self.unpacked.next() {
+            return Some(Ok(frame));
+        }
+        if self.ended {
+            return None;
+        }
+        if self.next_chunk < self.recording.chunks.len() {
+            match self.recording.read_chunk(self.next_chunk) {
+                Ok(frames) => self.unpacked = frames.into_iter(),
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+            }
+            self.next_chunk += 1;
+            return self.unpacked.next().map(Ok);
+        }
+        self.ended = true;
+        match &self.recording.ending {
+            Ending::Damaged { offset, problem } => {
+                Some(Err(self.recording.damaged(*offset, problem, self.recording.frame_count)))
+            }
+            Ending::Finished(_) | Ending::CutOff { .. } => None,
+        }
+    }
+}
+
+fn check_preamble(start: &[u8], path: &Path) -> Result<(), RecordError> {
+    let path = path.to_owned();
+    if start.is_empty() || !chunk::preamble().starts_with(&start[..start.len().min(chunk::MAGIC.len())]) {
+        return Err(RecordError::NotARecording { path });
+    }
+    match start.get(chunk::MAGIC.len()..).map(<[u8; 4]>::try_from) {
+        Some(Ok(version)) => match u32::from_le_bytes(version) {
+            chunk::VERSION => Ok(()),
+            found => Err(RecordError::Version { path, found, known: chunk::VERSION }),
+        },
+        _ => Err(RecordError::NoHeader { path, length: start.len() as u64 }),
+    }
+}
+
+/// The header chunk and where it ends.
+fn read_header(
+    source: &mut Box<dyn Source>,
+    length: u64,
+    path: &Path,
+) -> Result<(Header<Scene>, u64), RecordError> {
+    let offset = PREAMBLE_BYTES as u64;
+    let io_error = |source| RecordError::Io { path: path.to_owned(), action: "read", source };
+    let damaged =
+        |problem: String| RecordError::Damaged { path: path.to_owned(), offset, problem, good_frames: 0 };
+    let cut = RecordError::NoHeader { path: path.to_owned(), length };
+    let Some(head) = read_head(source, offset, length).map_err(io_error)? else {
+        return Err(cut);
+    };
+    let head = head.map_err(|problem| damaged(problem.to_owned()))?;
+    let end = offset + HEAD_BYTES as u64 + u64::from(head.stored);
+    if end > length {
+        return Err(cut);
+    }
+    if head.kind != Kind::Header {
+        return Err(damaged("the first chunk is not a header".to_owned()));
+    }
+    let text = read_payload(source, &head, offset).map_err(io_error)?;
+    let text = text.map_err(|problem| damaged(problem.to_owned()))?;
+    let header: Header<Scene> = serde_json::from_slice(&text)
+        .map_err(|error| damaged(format!("the header cannot be read: {error}")))?;
+    header.scene.validate().map_err(|source| RecordError::Scene { path: path.to_owned(), source })?;
+    Ok((header, end))
+}
+
+/// The chunk head at `offset`: nothing if the file ends before it does, or what is wrong with it.
+fn read_head(
+    source: &mut Box<dyn Source>,
+    offset: u64,
+    length: u64,
+) -> io::Result<Option<Result<Head, &'static str>>> {
+    if length - offset < HEAD_BYTES as u64 {
+        return Ok(None);
+    }
+    let mut bytes = [0; HEAD_BYTES];
+    source.seek(SeekFrom::Start(offset))?;
+    source.read_exact(&mut bytes)?;
+    Ok(Some(Head::from_bytes(&bytes, offset)))
+}
+
+/// The unpacked payload of the chunk at `offset`, or what is wrong with it.
+fn read_payload(
+    source: &mut Box<dyn Source>,
+    head: &Head,
+    offset: u64,
+) -> io::Result<Result<Vec<u8>, &'static str>> {
+    let payload = read_at(source, offset + HEAD_BYTES as u64, u64::from(head.stored))?;
+    Ok(head.open(payload, offset))
+}
+
+fn read_at(source: &mut Box<dyn Source>, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    source.seek(SeekFrom::Start(offset))?;
+    // Callers know that the file is long enough, so the length can be believed.
+    let mut bytes = vec![0; length as usize];
+    source.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn decode_end(raw: &[u8]) -> Option<(Summary, u64)> {
+    let (count, rest) = raw.split_first_chunk()?;
+    let (digest, rest) = rest.split_first_chunk()?;
+    let interrupted = match rest {
+        [0] => false,
+        [1] => true,
+        _ => return None,
+    };
+    let summary = Summary { digest: Digest(u128::from_le_bytes(*digest)), interrupted };
+    Some((summary, u64::from_le_bytes(*count)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::BodyId;
+    use crate::math::Vec3;
+    use crate::scene::{Body, Shape};
+    use crate::state::BodyState;
+
+    /// A file whose checksums are right, whatever its chunks say.
+    fn forged(chunks: &[(Kind, u32, Vec<u8>)]) -> Recording {
+        let body = Body::new(Shape::Sphere { radius: 1.0 }, [0.0; 3]);
+        let scene = Scene { bodies: vec![body], ..Scene::default() };
+        let text = serde_json::to_vec(&Header::of(&scene)).unwrap();
+        let mut bytes = chunk::preamble().to_vec();
+        bytes.extend(chunk::seal(Kind::Header, 0, &text, bytes.len() as u64).unwrap());
+        for (kind, frames, raw) in chunks {
+            bytes.extend(chunk::seal(*kind, *frames, raw, bytes.len() as u64).unwrap());
+        }
+        Recording::from_bytes(bytes, "forged").unwrap()
+    }
+
+    fn batch(count: u64) -> Vec<u8> {
+        let bodies = vec![(BodyId(0), BodyState::at_rest(Vec3::zeros()))];
+        let frame = |index| Frame { index, tick: index, time_s: 0.0, bodies: bodies.clone() };
+        frames::encode(&(0..count).map(frame).collect::<Vec<_>>())
+    }
+
+    fn end(count: u64, last: &[u8]) -> Vec<u8> {
+        [&count.to_le_bytes(), [7; 16].as_slice(), last].concat()
+    }
+
+    #[test]
+    fn forged_chunks_are_refused() {
+        let good = || (Kind::Frames, 2, batch(2));
+        let table = [
+            ("complete", vec![good(), (Kind::End, 0, end(2, &[0]))], 2),
+            ("does not fit", vec![good(), (Kind::End, 0, end(3, &[0]))], 2),
+            ("does not fit", vec![good(), (Kind::End, 0, end(2, &[2]))], 2),
+            ("does not fit", vec![good(), (Kind::End, 0, end(2, &[0, 0]))], 2),
+            ("behind the end", vec![(Kind::End, 0, end(0, &[0])), good()], 0),
+            ("second header", vec![good(), (Kind::Header, 0, Vec::new())], 2),
+            ("number of frames", vec![good(), (Kind::Frames, 0, batch(2))], 2),
+            ("number of frames", vec![good(), (Kind::Frames, u32::MAX, batch(2))], 2),
+        ];
+        for (ending, chunks, len) in table {
+            let recording = forged(&chunks);
+            assert!(recording.ending().to_string().contains(ending), "{}: {ending}", recording.ending());
+            assert_eq!(recording.len(), len, "{ending}");
+        }
+    }
+
+    #[test]
+    fn a_batch_that_is_not_what_its_head_says_is_refused_when_read() {
+        for (claimed, raw) in [(1, batch(2)), (3, batch(2)), (1, vec![0xff; 1000])] {
+            let mut recording = forged(&[(Kind::Frames, 2, batch(2)), (Kind::Frames, claimed, raw)]);
+            let frames: Vec<_> = recording.frames().collect();
+            assert!(frames.len() == 3 && frames[1].is_ok());
+            assert!(matches!(frames[2], Err(RecordError::Damaged { good_frames: 2, .. })));
+            assert!(recording.frame(1).is_ok() && recording.frame(2).is_err());
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Turns the complaints of the TOML and JSON readers into a field, a problem and a fix. Reads no files itself.
+
+use serde_path_to_error::{Path, Segment};
+
+use super::SceneError;
+use super::near::{excerpt, suggest};
+
+/// Explains why the value at `path` was refused with `message`; `line` is where, if that is known.
+pub(super) fn explain(path: &Path, message: &str, line: Option<usize>) -> SceneError {
+    let place = FieldPath::of(path);
+    let mut error = unknown_key(&place, message)
+        .or_else(|| misplaced_key(&place, message))
+        .unwrap_or_else(|| wrong_value(&place, message));
+    if let Some(line) = line {
+        error.problem.push_str(&format!(" (line {line})"));
+    }
+    error
+}
+
+/// Where a value stands: the path as written, and the last name in it.
+struct FieldPath {
+    text: String,
+    last_name: String,
+}
+
+impl FieldPath {
+    fn of(path: &Path) -> Self {
+        let mut place = FieldPath { text: String::new(), last_name: String::new() };
+        for segment in path.iter() {
+            match segment {
+                Segment::Seq { index } => place.text.push_str(&format!("[{index}]")),
+                Segment::Map { key: name } | Segment::Enum { variant: name } => place.push(name),
+                Segment::Unknown => {}
+            }
+        }
+        place
+    }
+
+    fn push(&mut self, name: &str) {
+        if !self.text.is_empty() {
+            self.text.push('.');
+        }
+        self.text.push_str(&key_text(&excerpt(name)));
+        self.last_name = name.to_owned();
+    }
+
+    /// The path of the key `name` inside this place, if the path does not end with it already.
+    fn with(&self, name: &str) -> String {
+        let mut inner = FieldPath { text: self.text.clone(), last_name: self.last_name.clone() };
+        if inner.last_name != name {
+            inner.push(name);
+        }
+        inner.text
+    }
+
+    fn or_scene(&self) -> String {
+        if self.text.is_empty() { "scene".to_owned() } else { self.text.clone() }
+    }
+}
+
+/// A key as TOML writes it: bare if it can be, quoted otherwise.
+pub(super) fn key_text(name: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quoted(name) }
+}
+
+/// A string as TOML and JSON both read it, on one line.
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A key or a shape that does not exist.
+fn unknown_key(place: &FieldPath, message: &str) -> Option<SceneError> {
+    if let Some(rest) = message.strip_prefix("unknown field `") {
+        let (typed, expected) = rest.split_once("`, expected").or(rest.split_once("`, there are"))?;
+        let fix = suggest(typed, in_backticks(expected));
+        return Some(SceneError::new(place.with(typed), "unknown key", fix));
+    }
+    if let Some(rest) = message.strip_prefix("unexpected keys in table: ") {
+        // The TOML reader's own words for unknown keys inside a shape.
+        let (typed, known) = rest.split_once(", available keys: ")?;
+        let typed = typed.split(", ").next().unwrap_or(typed);
+        let fix = suggest(typed, known.split(", ").collect::<Vec<_>>());
+        return Some(SceneError::new(place.with(typed), "unknown key", fix));
+    }
+    let rest = message.strip_prefix("unknown variant `")?;
+    let (typed, expected) = rest.split_once("`, expected")?;
+    let problem = format!("unknown shape `{}`", excerpt(typed));
+    Some(SceneError::new(place.or_scene(), problem, suggest(typed, in_backticks(expected))))
+}
+
+/// A key that is missing or stands there twice.
+fn misplaced_key(place: &FieldPath, message: &str) -> Option<SceneError> {
+    if let Some(name) = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+        return Some(SceneError::new(place.with(name), "is missing", hint(name)));
+    }
+    let name = message.strip_prefix("duplicate field `")?.strip_suffix('`')?;
+    Some(SceneError::new(place.with(name), "is given twice", "keep one of the two"))
+}
+
+/// A value of the wrong type, length or range.
+fn wrong_value(place: &FieldPath, message: &str) -> SceneError {
+    SceneError::new(place.or_scene(), plain_words(message), hint(&place.last_name))
+}
+
+/// What stands between backticks in a message.
+fn in_backticks(message: &str) -> Vec<&str> {
+    message.split('`').skip(1).step_by(2).collect()
+}
+
+/// A reader's message without the names of Rust types.
+fn plain_words(message: &str) -> String {
+    let (found, expected) = message.rsplit_once(", expected ").unwrap_or((message, ""));
+    let found = found.trim_start_matches("invalid type: ").trim_start_matches("invalid value: ");
+    let expected = match expected {
+        "" => return excerpt(found),
+        "f64" => "a number",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" => "a whole number from 0 to 18446744073709551615",
+        "a sequence" => "a list",
+        "an array of length 3" => "a list of three",
+        "an array of length 4" => "a list of four",
+        "struct variant" => "its sizes",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    };
+    format!("found {}, expected {}", excerpt(found), excerpt(expected))
+}
+
+/// How a field is written, for people who wrote it differently.
+pub(super) fn hint(field: &str) -> &'static str {
+    match field {
+        "name" | "material" => "write a text in quotes",
+        "seconds" => "write a number of seconds, such as `seconds = 4.0`",
+        "ticks_per_second" => "write a number, such as `ticks_per_second = 240`",
+        "ticks_per_frame" => "write a whole number, such as `ticks_per_frame = 4`",
+        "gravity" => "write three numbers in m/s², such as `gravity = [0, -9.81, 0]`",
+        "seed" | "id" => "write a whole number of 0 or more",
+        "response" => {
+            "write a table with `iterations`, `rounds`, `warm_start` and `correction`, each optional"
+        }
+        "iterations" | "rounds" => "write a whole number of 1 or more",
+        "warm_start" => "write `true` or `false`",
+        "correction" => "write a number from 0 to 1",
+        "materials" => "write one table per material, such as `[materials.rubber]`",
+        "density" => "write a number in kg/m³, such as `density = 1000`",
+        "friction" => "write a number, such as `friction = 0.5`",
+        "restitution" => "write a number from 0 to 1",
+        "color" => "write a colour such as `color = \"#ff8000\"`",
+        "static" => "write one `[[static]]` table (JSON: one list element) per object",
+        "body" => "write one `[[body]]` table (JSON: one list element) per body",
+        "shape" => "write one shape and its sizes, such as `shape = { sphere = { radius = 0.5 } }`",
+        "position" => "write three numbers in metres, such as `position = [0, 1, 0]`",
+        "orientation" => {
+            "write the four numbers x, y, z, w of a unit quaternion: `[0, 0, 0, 1]` is not turned"
+        }
+        "velocity" => "write three numbers in m/s, such as `velocity = [1, 0, 0]`",
+        "angular_velocity" => "write three numbers in rad/s, such as `angular_velocity = [0, 1, 0]`",
+        "sphere" => "write `{ sphere = { radius = 0.5 } }`",
+        "box" => "write `{ box = { half_extents = [0.5, 0.5, 0.5] } }`",
+        "capsule" => "write `{ capsule = { radius = 0.5, half_height = 1.0 } }`",
+        "cylinder" => "write `{ cylinder = { radius = 0.5, half_height = 1.0 } }`",
+        "hull" => "write `{ hull = { points = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]] } }`",
+        "half_space" => "write `{ half_space = { normal = [0, 1, 0] } }`",
+        "mesh" => "write `{ mesh = { file = \"ground.obj\" } }`, or `vertices` and `triangles` in place",
+        "radius" | "half_height" => "write a length in metres, such as 0.5",
+        "half_extents" => "write half the edge lengths in metres, such as `half_extents = [0.5, 0.5, 0.5]`",
+        "normal" => "write a unit vector, such as `normal = [0, 1, 0]`",
+        "points" | "vertices" => {
+            "write a list of points, three numbers in metres each: `[[0, 0, 0], [1, 0, 0]]`"
+        }
+        "triangles" => {
+            "write a list of triangles, three vertex numbers from 0 each: `[[0, 1, 2], [2, 1, 3]]`"
+        }
+        "file" => "write the name of an OBJ file, relative to the scene file",
+        _ => "`anachron scene cylinders` prints a scene that is right",
+    }
+}
