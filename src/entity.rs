@@ -59,11 +59,11 @@ impl EntityActor {
     }
 
     /// Runs a handler unless the run is being ended; a panic ends it.
-    fn guarded(&mut self, ctx: &mut Context<Self>, act: impl FnOnce(&mut Self, &mut Context<Self>)) {
+    fn guarded(&mut self, act: impl FnOnce(&mut Self)) {
         if self.runtime.is_ending() {
             return;
         }
-        let caught = catch_unwind(AssertUnwindSafe(|| act(self, ctx)));
+        let caught = catch_unwind(AssertUnwindSafe(|| act(self)));
         if let Err(payload) = caught {
             let text = payload.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("unknown panic");
@@ -73,14 +73,15 @@ impl EntityActor {
         }
     }
 
-    fn schedule(&mut self, ctx: &mut Context<Self>) {
+    /// Sends itself a `StepNow`, behind everything that is already in its mailbox.
+    fn schedule(&mut self) {
         if !self.scheduled {
             self.scheduled = true;
-            ctx.notify(StepNow);
+            self.runtime.nudge(self.entity.id());
         }
     }
 
-    fn step(&mut self, ctx: &mut Context<Self>) {
+    fn step(&mut self) {
         self.scheduled = false;
         let runtime = self.runtime.clone();
         let commons = &runtime.commons;
@@ -93,7 +94,7 @@ impl EntityActor {
                     Some((plan, written)) => {
                         self.entity.written(plan, written, &mut self.out);
                         self.carry_out();
-                        self.schedule(ctx);
+                        self.schedule();
                     }
                     None => self.carry_out(),
                 }
@@ -101,7 +102,7 @@ impl EntityActor {
             Step::WaitFor(tick) => {
                 self.carry_out();
                 if !runtime.wait(self.arbiter, self.entity.id(), tick) {
-                    self.schedule(ctx);
+                    self.schedule();
                 }
             }
             Step::Owes | Step::Done => self.carry_out(),
@@ -136,19 +137,19 @@ impl Actor for EntityActor {
 impl Handler<StepNow> for EntityActor {
     type Result = ();
 
-    fn handle(&mut self, _: StepNow, ctx: &mut Context<Self>) {
-        self.guarded(ctx, Self::step);
+    fn handle(&mut self, _: StepNow, _: &mut Context<Self>) {
+        self.guarded(Self::step);
     }
 }
 
 impl Handler<Deliver> for EntityActor {
     type Result = ();
 
-    fn handle(&mut self, message: Deliver, ctx: &mut Context<Self>) {
-        self.guarded(ctx, |this, ctx| {
+    fn handle(&mut self, message: Deliver, _: &mut Context<Self>) {
+        self.guarded(|this| {
             this.entity.handle(message.from, message.letter, &mut this.out);
             this.carry_out();
-            this.schedule(ctx);
+            this.schedule();
         });
     }
 }
@@ -156,11 +157,11 @@ impl Handler<Deliver> for EntityActor {
 impl Handler<TableAnswer> for EntityActor {
     type Result = ();
 
-    fn handle(&mut self, answer: TableAnswer, ctx: &mut Context<Self>) {
-        self.guarded(ctx, |this, ctx| {
+    fn handle(&mut self, answer: TableAnswer, _: &mut Context<Self>) {
+        self.guarded(|this| {
             this.entity.written(answer.plan, answer.written, &mut this.out);
             this.carry_out();
-            this.schedule(ctx);
+            this.schedule();
         });
     }
 }

@@ -80,6 +80,10 @@ impl Runtime {
         self.addresses()[to.0 as usize].do_send(message);
     }
 
+    pub fn nudge(&self, id: EntityId) {
+        self.addresses()[id.0 as usize].do_send(StepNow);
+    }
+
     /// Writes a plan into the table. `None` if the answer will come as a message.
     pub fn write(&self, plan: Plan<World>, gvt: Tick) -> Option<(Plan<World>, Written<World>)> {
         let written = self.commons.table.write(&self.commons.world, &plan, gvt);
@@ -185,7 +189,8 @@ pub fn run(
     let stage = stage.map_err(|error| RunError::NoThread(error.to_string()))?;
     let flow = take_frames(&runtime, &heard, sink);
     runtime.end(None);
-    let accounts = stage.join().map_err(|_| RunError::Stalled("the thread of the arbiters panicked".into()))?;
+    let accounts =
+        stage.join().map_err(|_| RunError::Stalled("the thread of the arbiters panicked".into()))?;
     if let Some(Trouble::Panic { body, tick, text }) = lock(&runtime.trouble).take() {
         return Err(RunError::Panicked { body, tick, text });
     }
@@ -228,7 +233,9 @@ fn take_frames(
                 let gvt = commons.counters.advance().unwrap_or(gvt);
                 return Ok(feed.emit(commons, gvt, sink));
             }
-            Err(RecvTimeoutError::Timeout) if runtime.steps() != steps_before => steps_before = runtime.steps(),
+            Err(RecvTimeoutError::Timeout) if runtime.steps() != steps_before => {
+                steps_before = runtime.steps()
+            }
             Err(_) => return Err(()),
         }
     }

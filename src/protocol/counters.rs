@@ -25,7 +25,12 @@ impl Counters {
         let len = (window + 2).next_power_of_two() as usize;
         let slots: Box<[AtomicU32]> = (0..len).map(|_| AtomicU32::new(0)).collect();
         slots[0].store(entities, SeqCst);
-        Counters { slots, gvt: AtomicU64::new(0), scanning: AtomicBool::new(false), ceiling: AtomicU64::new(last_tick) }
+        Counters {
+            slots,
+            gvt: AtomicU64::new(0),
+            scanning: AtomicBool::new(false),
+            ceiling: AtomicU64::new(last_tick),
+        }
     }
 
     /// Everything up to this tick is settled for ever.

@@ -156,7 +156,9 @@ impl<'a> Gathering<'a> {
             let bounds = body.shape.aabb(x, &q).grown(self.world.rule.vicinity);
             self.world.static_index.near(&bounds, &mut near);
             for object in near.iter().map(|at| &self.world.statics[*at as usize]) {
-                let Some(manifold) = touching_static(&self.world.rule, body, &state, object) else { continue };
+                let Some(manifold) = touching_static(&self.world.rule, body, &state, object) else {
+                    continue;
+                };
                 let memory = recall(moment, self.places[a], PartnerKey::Static(object.id.0));
                 let surface = body.surface.combined(&object.surface);
                 let known = memory.cloned().unwrap_or_default();
@@ -214,9 +216,11 @@ impl<'a> Gathering<'a> {
             let flight = responder.onward(self.world, self.tick, at, &self.participants[at], &self.meetings);
             (self.places[at], flight)
         });
-        let flights = flights.collect();
+        let flights: Vec<(Place, Flight)> = flights.collect();
         let complete = certain >= iterations;
-        Response { flights, memories: self.memories(crew), told, complete, seen: self.seen }
+        // Who is held takes a contact step, and flies from the next tick; who bounces flies from this one.
+        let lingers = flights.iter().any(|(_, flight)| flight.since > self.tick);
+        Response { flights, memories: self.memories(crew), told, complete, lingers, seen: self.seen }
     }
 
     /// What every pair of the crew remembers, seen from each of its bodies.
