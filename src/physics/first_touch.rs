@@ -46,7 +46,8 @@ fn near_ticks(world: &World, a: Flying, b: Flying, from: Tick, to: Tick) -> Opti
     let u = a.1.velocity_at(world, from) - b.1.velocity_at(world, from);
     let span = world.time.span_s(from, to);
     let g = world.gravity.amax();
-    let scale = xa.amax().max(xb.amax()) + (a.1.origin.v.amax() + b.1.origin.v.amax()) * span + g * span * span;
+    let scale =
+        xa.amax().max(xb.amax()) + (a.1.origin.v.amax() + b.1.origin.v.amax()) * span + g * span * span;
     let reach = a.0.radius + b.0.radius + world.rule.margin + SLACK_M + SLACK_SHARE * scale;
     // |d + u s|^2 < reach^2
     let (speed2, approach, excess) = (u.norm_squared(), d.dot(&u), d.norm_squared() - reach * reach);
@@ -95,7 +96,13 @@ pub fn first_static_touch(world: &World, (body, flight): Flying, from: Tick, to:
     earliest
 }
 
-fn first_touch_with(world: &World, (body, flight): Flying, object: &StaticDef, from: Tick, to: Tick) -> Option<Tick> {
+fn first_touch_with(
+    world: &World,
+    (body, flight): Flying,
+    object: &StaticDef,
+    from: Tick,
+    to: Tick,
+) -> Option<Tick> {
     let placed = Placed { shape: &object.shape, x: object.x, q: object.q };
     let convex = !matches!(object.shape, Shape::Mesh(_));
     let mut cursor = FlightCursor::new(*flight);
