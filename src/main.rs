@@ -1,3 +1,7 @@
 //! The `anachron` program: everything it does is in the library's `cli` module.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    anachron::cli::main()
+}

@@ -35,7 +35,8 @@ fn vector(size: f64) -> impl Strategy<Value = Vec3> {
 
 fn any_shape() -> impl Strategy<Value = Shape> {
     let size = 0.05..0.8f64;
-    let tetrahedron = vec![[0.5, 0.0, 0.0], [-0.4, 0.5, 0.1], [-0.3, -0.4, 0.3], [0.0, 0.0, -0.6], [0.1, 0.3, 0.4]];
+    let tetrahedron =
+        vec![[0.5, 0.0, 0.0], [-0.4, 0.5, 0.1], [-0.3, -0.4, 0.3], [0.0, 0.0, -0.6], [0.1, 0.3, 0.4]];
     prop_oneof![
         4 => size.clone().prop_map(|radius| Shape::Sphere { radius }),
         2 => prop::array::uniform3(size.clone()).prop_map(|half_extents| Shape::Box { half_extents }),

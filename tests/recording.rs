@@ -65,7 +65,7 @@ fn any_frame() -> impl Strategy<Value = Frame> {
 
 proptest! {
     #[test]
-    fn frames_come_back_to_the_bit(frames in vec(any_frame(), 0..150), per_chunk in 1usize..200) {
+    fn frames_come_back_to_the_bit(frames in vec(any_frame(), 0..90), per_chunk in 1usize..100) {
         let mut recording = open(&record(&frames, per_chunk)).unwrap();
         prop_assert_eq!(recording.len(), frames.len() as u64);
         prop_assert_eq!(recording.summary(), Some(&DONE));

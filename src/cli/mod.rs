@@ -1,1 +1,90 @@
 //! The command line: one verb per file.
+//!
+//! It reads arguments, calls the rest of the library and shows what came of it; nothing here decides a result.
+//! What people read goes to standard error, what they asked for to standard output. The program ends with 0 if
+//! all went well, 1 if something failed (or two recordings differ), 2 if the input was wrong, and 130 if it
+//! was interrupted.
+
+mod check;
+mod console;
+mod diff;
+mod export;
+mod failure;
+mod footage;
+mod interrupt;
+mod list;
+mod numbers;
+mod outcome;
+mod output;
+mod progress;
+mod recorder;
+mod render;
+mod resources;
+mod run;
+mod scene;
+mod source;
+mod tuning;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  anachron run                                   the default scenario, cylinders
+  anachron run gas --bodies 10000 --seconds 1    a larger scene, for a shorter time
+  anachron run bowl --record bowl.anr            keep the frames
+  anachron render bowl.anr --out bowl.png        look at the last of them
+  anachron scene billiards > break.toml          a scene file to edit
+  anachron run break.toml --json                 run it, numbers on standard output
+
+`anachron <COMMAND> --help` says more about each command.";
+
+/// A deterministic rigid-body simulator: a scene has one right answer, to the bit.
+#[derive(Parser)]
+#[command(name = "anachron", version, after_help = EXAMPLES, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Run(run::Arguments),
+    List(list::Arguments),
+    Scene(scene::Arguments),
+    Check(check::Arguments),
+    Export(export::Arguments),
+    Diff(diff::Arguments),
+    Render(render::Arguments),
+}
+
+/// Reads the program's arguments, does what they say, and returns what the program ends with.
+pub fn main() -> ExitCode {
+    let done = match Arguments::parse().verb {
+        Verb::Run(arguments) => run::run(&arguments),
+        Verb::List(arguments) => list::run(&arguments),
+        Verb::Scene(arguments) => scene::run(&arguments),
+        Verb::Check(arguments) => check::run(&arguments),
+        Verb::Export(arguments) => export::run(&arguments),
+        Verb::Diff(arguments) => diff::run(&arguments),
+        Verb::Render(arguments) => render::run(&arguments),
+    };
+    match done {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            console::tell(format_args!("error: {failure}"));
+            failure.exit.into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        super::Arguments::command().debug_assert();
+    }
+}

@@ -7,21 +7,15 @@ use std::ops::ControlFlow;
 
 use super::{RunError, Tally};
 use crate::frame::Frame;
-use crate::ids::StaticId;
 use crate::math::Vec3;
 use crate::physics::broad::Grid;
-use crate::physics::response::{Inertial, Meeting, Outcome, PairMemory, Responder, Touch};
+use crate::physics::response::{Inertial, Meeting, PairMemory, Participant, Partner, Responder, Touch};
 use crate::physics::{Flight, FlightCursor, World, touching, touching_static};
 use crate::state::BodyState;
 use crate::time::Tick;
 
-/// Who touches whom: places of bodies in the world's list; the second may be static geometry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Pair {
-    /// Ordered first, so that sums run over bodies before static geometry.
-    Bodies(u32, u32),
-    WithStatic(u32, StaticId),
-}
+/// Who touches whom: the place of a body in the world's list, and its partner.
+type Pair = (u32, Partner);
 
 /// Runs the world to its last tick, or until `sink` breaks.
 pub fn run(world: &World, sink: &mut dyn FnMut(Frame) -> ControlFlow<()>) -> Result<Tally, RunError> {
@@ -47,13 +41,15 @@ struct Run<'a> {
     positions: Vec<Vec3>,
     radii: Vec<f64>,
     grid: Grid,
-    /// What touches at this tick, in order, and the same list's pairs.
+    /// Bodies that touch something at this tick, and the place of every body among them.
+    participants: Vec<Participant<'a>>,
+    seats: Vec<Option<u32>>,
+    /// What touches at this tick, and who: pairs of bodies in order, then touches with static geometry in order.
     meetings: Vec<Meeting>,
     pairs: Vec<Pair>,
-    /// What touched pairs remember from the tick before, in order.
+    /// What touched pairs remember from the tick before, in the same order.
     memories: Vec<(Pair, PairMemory)>,
     responder: Responder,
-    outcomes: Vec<Outcome>,
     tally: Tally,
 }
 
@@ -67,11 +63,12 @@ impl<'a> Run<'a> {
             positions: Vec::new(),
             radii: world.bodies.iter().map(|body| body.radius).collect(),
             grid: Grid::default(),
+            participants: Vec::new(),
+            seats: vec![None; world.bodies.len()],
             meetings: Vec::new(),
             pairs: Vec::new(),
             memories: Vec::new(),
             responder: Responder::default(),
-            outcomes: Vec::new(),
             tally: Tally::default(),
         }
     }
@@ -102,35 +99,46 @@ impl<'a> Run<'a> {
 
     /// Everything that touches at this tick, with what it remembers from the tick before.
     fn find_touches(&mut self) {
+        self.participants.clear();
+        self.seats.fill(None);
         self.meetings.clear();
         self.pairs.clear();
         let world = self.world;
-        let mut known = Recall { memories: &self.memories, at: 0 };
-        for &(a, b) in self.grid.pairs(&self.positions, &self.radii, world.rule.vicinity) {
-            let (body_a, state_a) = (&world.bodies[a as usize], &self.states[a as usize]);
-            let (body_b, state_b) = (&world.bodies[b as usize], &self.states[b as usize]);
-            let Some(manifold) = touching(&world.rule, body_a, state_a, body_b, state_b) else { continue };
-            let pair = Pair::Bodies(a, b);
-            let memory = known.recall(pair, &mut self.tally);
-            let sides = (Inertial::of(body_a, state_a), Inertial::of(body_b, state_b));
-            let surface = body_a.surface.combined(&body_b.surface);
-            let touch = Touch::new(&manifold, surface, &sides.0, &sides.1, &memory, &world.rule);
-            self.meetings.push(Meeting { a, b: Some(b), touch });
-            self.pairs.push(pair);
+        let memories = std::mem::take(&mut self.memories);
+        let mut known = Recall { memories: &memories, at: 0 };
+        let mut grid = std::mem::take(&mut self.grid);
+        for &(a, b) in grid.pairs(&self.positions, &self.radii, world.rule.vicinity) {
+            let (body_a, body_b) = (&world.bodies[a as usize], &world.bodies[b as usize]);
+            let (state_a, state_b) = (&self.states[a as usize], &self.states[b as usize]);
+            if let Some(manifold) = touching(&world.rule, body_a, state_a, body_b, state_b) {
+                let pair = (a, Partner::Body(body_b.id));
+                let memory = known.recall(pair, &mut self.tally);
+                let (a, b) = (self.seat(a), self.seat(b));
+                let sides =
+                    (&self.participants[a as usize].inertial, &self.participants[b as usize].inertial);
+                let surface = body_a.surface.combined(&body_b.surface);
+                let touch = Touch::new(&manifold, surface, sides.0, sides.1, &memory, &world.rule);
+                self.meetings.push(Meeting { a, b: Some(b), with: pair.1, touch });
+                self.pairs.push(pair);
+            }
         }
+        self.grid = grid;
         let mut near = Vec::new();
-        for (place, (body, state)) in world.bodies.iter().zip(&self.states).enumerate() {
+        for (place, body) in world.bodies.iter().enumerate() {
+            let state = self.states[place];
             let bounds = body.shape.aabb(state.x, &state.q).grown(world.rule.vicinity);
             world.static_index.near(&bounds, &mut near);
             for object in near.iter().map(|at| &world.statics[*at as usize]) {
-                let Some(manifold) = touching_static(&world.rule, body, state, object) else { continue };
-                let pair = Pair::WithStatic(place as u32, object.id);
-                let memory = known.recall(pair, &mut self.tally);
-                let sides = (Inertial::of(body, state), Inertial::fixed(object.x));
-                let surface = body.surface.combined(&object.surface);
-                let touch = Touch::new(&manifold, surface, &sides.0, &sides.1, &memory, &world.rule);
-                self.meetings.push(Meeting { a: place as u32, b: None, touch });
-                self.pairs.push(pair);
+                if let Some(manifold) = touching_static(&world.rule, body, &state, object) {
+                    let pair = (place as u32, Partner::Static(object.id));
+                    let memory = known.recall(pair, &mut self.tally);
+                    let a = self.seat(place as u32);
+                    let (side, fixed) = (&self.participants[a as usize].inertial, Inertial::fixed(object.x));
+                    let surface = body.surface.combined(&object.surface);
+                    let touch = Touch::new(&manifold, surface, side, &fixed, &memory, &world.rule);
+                    self.meetings.push(Meeting { a, b: None, with: pair.1, touch });
+                    self.pairs.push(pair);
+                }
             }
         }
         self.tally.contact_ticks += self.meetings.len() as u64;
@@ -139,11 +147,24 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// The place of a body among those that touch something.
+    fn seat(&mut self, body: u32) -> u32 {
+        let place = body as usize;
+        *self.seats[place].get_or_insert_with(|| {
+            self.participants.push(Participant::new(&self.world.bodies[place], self.states[place]));
+            self.participants.len() as u32 - 1
+        })
+    }
+
     /// Lets what touches act, and starts new flights.
     fn respond(&mut self, tick: Tick) {
-        self.responder.respond(self.world, tick, &self.states, &mut self.meetings, &mut self.outcomes);
-        for outcome in &self.outcomes {
-            self.flights[outcome.body as usize] = FlightCursor::new(outcome.flight);
+        self.responder.respond(self.world, &self.participants, &mut self.meetings);
+        for (body, seat) in self.seats.iter().enumerate() {
+            if let Some(seat) = seat.map(|seat| seat as usize) {
+                let participant = &self.participants[seat];
+                let flight = self.responder.onward(self.world, tick, seat, participant, &self.meetings);
+                self.flights[body] = FlightCursor::new(flight);
+            }
         }
         self.memories.clear();
         let memories = self.meetings.iter().map(|meeting| meeting.touch.memory());
@@ -151,7 +172,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Looks up memories of ascending pairs in an ascending list.
+/// Looks up memories of pairs that come in the order of the list.
 struct Recall<'a> {
     memories: &'a [(Pair, PairMemory)],
     at: usize,
@@ -159,7 +180,7 @@ struct Recall<'a> {
 
 impl Recall<'_> {
     fn recall(&mut self, pair: Pair, tally: &mut Tally) -> PairMemory {
-        while self.memories.get(self.at).is_some_and(|(known, _)| *known < pair) {
+        while self.memories.get(self.at).is_some_and(|(known, _)| in_order(known, &pair)) {
             self.at += 1;
         }
         match self.memories.get(self.at) {
@@ -170,4 +191,10 @@ impl Recall<'_> {
             }
         }
     }
+}
+
+/// Whether `a` stands before `b` in the list: pairs of bodies first, then touches with static geometry.
+fn in_order(a: &Pair, b: &Pair) -> bool {
+    let is_static = |pair: &Pair| matches!(pair.1, Partner::Static(_));
+    (is_static(a), a) < (is_static(b), b)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parry3d::shape::{ConvexPolyhedron, TriMesh};
+use parry3d::shape::{ConvexPolyhedron, TriMesh, TriMeshFlags};
 
 use crate::ids::{BodyId, StaticId};
 use crate::math::{Quat, Vec3, quat_raw, renormalised, to_parry};
@@ -231,10 +231,14 @@ fn shape(shape: &scene::Shape, field: impl Fn() -> String) -> Result<Shape, Scen
         }
         scene::Shape::HalfSpace { normal } => Shape::HalfSpace { normal: Vec3::from(*normal).normalize() },
         scene::Shape::Mesh { vertices, triangles, .. } => {
-            let mesh = TriMesh::new(points(vertices), triangles.clone()).map_err(|error| SceneError {
-                field: format!("{}.shape.mesh", field()),
-                problem: format!("the mesh cannot be used: {error}"),
-                fix: "give at least one triangle".into(),
+            // Bodies must not trip over the seams of a smooth surface, whichever way its triangles face.
+            let flags = TriMeshFlags::FIX_INTERNAL_EDGES_TWO_SIDED;
+            let mesh = TriMesh::with_flags(points(vertices), triangles.clone(), flags).map_err(|error| {
+                SceneError {
+                    field: format!("{}.shape.mesh", field()),
+                    problem: format!("the mesh cannot be used: {error}"),
+                    fix: "give at least one triangle".into(),
+                }
             })?;
             Shape::Mesh(Arc::new(mesh))
         }

@@ -223,7 +223,8 @@ mod tests {
 
     fn frame(index: u64, ids: &[u32]) -> Frame {
         let bodies = ids.iter().map(|id| {
-            let numbers = std::array::from_fn(|field| (index * 13 + field as u64) as f64 / f64::from(id + 3));
+            let numbers =
+                std::array::from_fn(|field| (index * 13 + field as u64) as f64 / (f64::from(*id) + 3.0));
             (BodyId(*id), BodyState::from_array(numbers))
         });
         Frame { index, tick: index * 4, time_s: index as f64 / 60.0, bodies: bodies.collect() }

@@ -366,3 +366,66 @@ fn decode_end(raw: &[u8]) -> Option<(Summary, u64)> {
     let summary = Summary { digest: Digest(u128::from_le_bytes(*digest)), interrupted };
     Some((summary, u64::from_le_bytes(*count)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::BodyId;
+    use crate::math::Vec3;
+    use crate::scene::{Body, Shape};
+    use crate::state::BodyState;
+
+    /// A file whose checksums are right, whatever its chunks say.
+    fn forged(chunks: &[(Kind, u32, Vec<u8>)]) -> Recording {
+        let body = Body::new(Shape::Sphere { radius: 1.0 }, [0.0; 3]);
+        let scene = Scene { bodies: vec![body], ..Scene::default() };
+        let text = serde_json::to_vec(&Header::of(&scene)).unwrap();
+        let mut bytes = chunk::preamble().to_vec();
+        bytes.extend(chunk::seal(Kind::Header, 0, &text, bytes.len() as u64).unwrap());
+        for (kind, frames, raw) in chunks {
+            bytes.extend(chunk::seal(*kind, *frames, raw, bytes.len() as u64).unwrap());
+        }
+        Recording::from_bytes(bytes, "forged").unwrap()
+    }
+
+    fn batch(count: u64) -> Vec<u8> {
+        let bodies = vec![(BodyId(0), BodyState::at_rest(Vec3::zeros()))];
+        let frame = |index| Frame { index, tick: index, time_s: 0.0, bodies: bodies.clone() };
+        frames::encode(&(0..count).map(frame).collect::<Vec<_>>())
+    }
+
+    fn end(count: u64, last: &[u8]) -> Vec<u8> {
+        [&count.to_le_bytes(), [7; 16].as_slice(), last].concat()
+    }
+
+    #[test]
+    fn forged_chunks_are_refused() {
+        let good = || (Kind::Frames, 2, batch(2));
+        let table = [
+            ("complete", vec![good(), (Kind::End, 0, end(2, &[0]))], 2),
+            ("does not fit", vec![good(), (Kind::End, 0, end(3, &[0]))], 2),
+            ("does not fit", vec![good(), (Kind::End, 0, end(2, &[2]))], 2),
+            ("does not fit", vec![good(), (Kind::End, 0, end(2, &[0, 0]))], 2),
+            ("behind the end", vec![(Kind::End, 0, end(0, &[0])), good()], 0),
+            ("second header", vec![good(), (Kind::Header, 0, Vec::new())], 2),
+            ("number of frames", vec![good(), (Kind::Frames, 0, batch(2))], 2),
+            ("number of frames", vec![good(), (Kind::Frames, u32::MAX, batch(2))], 2),
+        ];
+        for (ending, chunks, len) in table {
+            let recording = forged(&chunks);
+            assert!(recording.ending().to_string().contains(ending), "{}: {ending}", recording.ending());
+            assert_eq!(recording.len(), len, "{ending}");
+        }
+    }
+
+    #[test]
+    fn a_batch_that_is_not_what_its_head_says_is_refused_when_read() {
+        for (claimed, raw) in [(1, batch(2)), (3, batch(2)), (1, vec![0xff; 1000])] {
+            let mut recording = forged(&[(Kind::Frames, 2, batch(2)), (Kind::Frames, claimed, raw)]);
+            let frames: Vec<_> = recording.frames().collect();
+            assert!(frames.len() == 3 && frames[1].is_ok());
+            assert!(matches!(frames[2], Err(RecordError::Damaged { good_frames: 2, .. })));
+            assert!(recording.frame(1).is_ok() && recording.frame(2).is_err());
+        }
+    }
+}

@@ -51,8 +51,10 @@ fn fitting(
         return Ok(elastic_box);
     }
     let fits = |n: &usize| room_for(*n).has_room();
-    let below = (1..bodies).rev().find(fits);
-    let above = (bodies + 1..=cube_root_up(bodies).pow(3)).find(fits);
+    // Below, only whole cubes need a look: fewer balls in the same number of cells have no more room each.
+    let side = cube_root_up(bodies);
+    let below = (1..side).rev().map(|side| side.pow(3)).find(fits);
+    let above = (bodies + 1..=side.pow(3)).find(fits);
     let numbers: Vec<String> = below.into_iter().chain(above).map(|n| n.to_string()).collect();
     let fix = format!("use {} bodies, or {remedy}", numbers.join(" or "));
     Err(SceneError::new("bodies", format!("{bodies} balls do not fit in a lattice without overlap"), fix))

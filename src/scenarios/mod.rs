@@ -8,6 +8,7 @@ mod bouncing;
 mod bowl;
 mod cylinders;
 mod gas;
+mod golden;
 mod newton_cradle;
 mod parallel;
 mod parts;
@@ -19,6 +20,7 @@ mod tests;
 
 use crate::scene::near::{listed, suggest};
 use crate::scene::{OBJECTS_MAX, Scene, SceneError};
+pub use golden::{GOLDEN, Golden};
 use settings::Settings;
 
 /// The scenario that runs if none is named.
@@ -38,8 +40,6 @@ pub struct Scenario {
     pub seconds: f64,
     /// What can be set besides the fields of the scene.
     pub parameters: &'static [Parameter],
-    /// Digest of the run with all defaults.
-    pub golden: &'static str,
     builder: fn(&Settings) -> Result<Scene, SceneError>,
 }
 
@@ -75,7 +75,6 @@ pub const SCENARIOS: &[Scenario] = &[
         bodies: 500,
         seconds: 4.0,
         parameters: &[],
-        golden: "",
         builder: parallel::build,
     },
     Scenario {
@@ -85,7 +84,6 @@ pub const SCENARIOS: &[Scenario] = &[
         bodies: 500,
         seconds: 6.0,
         parameters: &[],
-        golden: "",
         builder: cylinders::build,
     },
     Scenario {
@@ -95,7 +93,6 @@ pub const SCENARIOS: &[Scenario] = &[
         bodies: 200,
         seconds: 4.0,
         parameters: bouncing::PARAMETERS,
-        golden: "",
         builder: bouncing::build,
     },
     Scenario {
@@ -105,7 +102,6 @@ pub const SCENARIOS: &[Scenario] = &[
         bodies: 1000,
         seconds: 4.0,
         parameters: &[],
-        golden: "",
         builder: gas::build,
     },
     Scenario {
@@ -115,7 +111,6 @@ pub const SCENARIOS: &[Scenario] = &[
         bodies: 1000,
         seconds: 6.0,
         parameters: &[],
-        golden: "",
         builder: bowl::build,
     },
     Scenario {
@@ -125,7 +120,6 @@ pub const SCENARIOS: &[Scenario] = &[
         bodies: 1953,
         seconds: 4.0,
         parameters: pyramid::PARAMETERS,
-        golden: "",
         builder: pyramid::build,
     },
     Scenario {
@@ -135,7 +129,6 @@ pub const SCENARIOS: &[Scenario] = &[
         bodies: 10,
         seconds: 5.0,
         parameters: stack::PARAMETERS,
-        golden: "",
         builder: stack::build,
     },
     Scenario {
@@ -145,7 +138,6 @@ pub const SCENARIOS: &[Scenario] = &[
         bodies: 5,
         seconds: 10.0,
         parameters: newton_cradle::PARAMETERS,
-        golden: "",
         builder: newton_cradle::build,
     },
     Scenario {
@@ -155,7 +147,6 @@ pub const SCENARIOS: &[Scenario] = &[
         bodies: 16,
         seconds: 6.0,
         parameters: billiards::PARAMETERS,
-        golden: "",
         builder: billiards::build,
     },
 ];

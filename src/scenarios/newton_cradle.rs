@@ -1,4 +1,4 @@
-//! `newton-cradle`: balls in a frictionless channel along an arc, instead of on strings.
+//! `newton-cradle`: balls in a frictionless channel that turns up at both ends, instead of on strings.
 
 use std::f64::consts::PI;
 
@@ -16,98 +16,96 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-/// Radius of the arc for up to [`BALLS_AT_BASE_RADIUS`] balls, metres.
-const BASE_RADIUS_M: f64 = 20.0;
-const BALLS_AT_BASE_RADIUS: f64 = 10.0;
+/// Radius of the arcs that turn the balls around, metres.
+const ARC_RADIUS_M: f64 = 10.0;
 const BALLS_MAX: u32 = 1000;
-/// The arc is made of this many flat facets per ball. Even, so that each ball of a centred row, of odd or even
-/// length, rests on the middle of a facet and touches it exactly.
-const FACETS_PER_BALL: f64 = 30.0;
+/// Facets of the arcs. Fine enough that a ball passes a seam without a jolt.
+const FACETS_PER_DEGREE: f64 = 8.0;
 const CHANNEL_HALF_WIDTH_M: f64 = 0.75;
 /// Room between a ball and the guides at its sides: more than the distance at which bodies count as touching.
 const GUIDE_CLEARANCE_M: f64 = 1e-3;
 /// The guides end a little above the balls' centres, so that the balls can be seen.
 const GUIDE_HEIGHT_M: f64 = BALL_RADIUS_M + 0.05;
-/// The arc ends this far above the highest ball, so that no swing leaves it.
+/// The arcs end this far above the highest ball, so that no swing leaves them.
 const SPARE_DEG: f64 = 3.0;
 const STEEL_DENSITY: f64 = 7800.0;
 
-/// A row of touching balls at the bottom, and some more up the arc on the left.
+/// A row of touching balls on the level middle of the channel, and some more up the arc on the left.
+///
+/// On strings every ball has a lowest point of its own; on one arc the row would roll down to the middle. A level
+/// stretch lets every ball stay where it is until it is hit, as in the toy.
 pub(super) fn build(settings: &Settings) -> Result<Scene, SceneError> {
     if settings.bodies > BALLS_MAX {
-        let problem = format!("the arc has no room for {} balls", settings.bodies);
+        let problem = format!("the channel has no room for {} balls", settings.bodies);
         return Err(SceneError::new("bodies", problem, format!("use at most {BALLS_MAX}")));
     }
     let pulled = settings.whole("pulled", 1..=settings.bodies)?;
     let resting = settings.bodies - pulled;
     let release = settings.number("release_deg", 1.0..=75.0)? * (PI / 180.0);
-    let arc = Arc::for_balls(settings.bodies);
-    // The foremost pulled ball must not start inside the row.
-    let leftmost_resting = (f64::from(resting) - 1.0) * 0.5 * arc.ball_angle;
-    if resting > 0 && release < leftmost_resting + arc.ball_angle {
-        let degrees = (leftmost_resting + arc.ball_angle) * (180.0 / PI);
-        let fix = format!("use at least {degrees:.2}, or fewer bodies");
-        return Err(SceneError::new("release_deg", "the pulled balls would start inside the row", fix));
-    }
-    let highest = release + (f64::from(pulled) - 1.0) * arc.ball_angle;
-    let half_angle = highest + 2.0 * arc.ball_angle + SPARE_DEG * (PI / 180.0);
+    let track = Track { half_level_m: (f64::from(resting) + 2.0 * f64::from(pulled)) * BALL_RADIUS_M };
+    let ball_angle = 2.0 * libm::asin(BALL_RADIUS_M / (ARC_RADIUS_M - BALL_RADIUS_M));
+    let highest = release + (f64::from(pulled) - 1.0) * ball_angle;
+    let half_angle = highest + 2.0 * ball_angle + SPARE_DEG * (PI / 180.0);
     if half_angle > PI * 0.5 {
         let problem =
             format!("{pulled} balls do not fit on the arc above {:.0} degrees", release * (180.0 / PI));
         return Err(SceneError::new("pulled", problem, "use a smaller release_deg, or pull fewer balls"));
     }
-    let mut scene = Scene { gravity: EARTH, statics: arc.channel(half_angle), ..Scene::default() };
+    let mut scene = Scene { gravity: EARTH, statics: track.channel(half_angle), ..Scene::default() };
     let slippery = |restitution| Material { density: STEEL_DENSITY, friction: 0.0, restitution, color: None };
     scene.materials.insert("steel".to_owned(), slippery(1.0));
     scene.materials.insert("channel".to_owned(), slippery(0.0));
-    let pulled_angles = (0..pulled).rev().map(|index| -release - f64::from(index) * arc.ball_angle);
-    let resting_angles = (0..resting).map(|index| f64::from(index) * arc.ball_angle - leftmost_resting);
-    for angle in pulled_angles.chain(resting_angles) {
-        let position = arc.point(arc.radius_m - BALL_RADIUS_M, angle, 0.0);
-        scene.bodies.push(Body::new(Shape::Sphere { radius: BALL_RADIUS_M }, position).of("steel"));
+    let sphere = Shape::Sphere { radius: BALL_RADIUS_M };
+    for index in (0..pulled).rev() {
+        let position = track.point(BALL_RADIUS_M, (Side::Left, release + f64::from(index) * ball_angle), 0.0);
+        scene.bodies.push(Body::new(sphere.clone(), position).of("steel"));
+    }
+    for index in 0..resting {
+        let x = (2.0 * f64::from(index) - (f64::from(resting) - 1.0)) * BALL_RADIUS_M;
+        scene.bodies.push(Body::new(sphere.clone(), [x, BALL_RADIUS_M, 0.0]).of("steel"));
     }
     Ok(scene)
 }
 
-/// An arc in the XY plane with its lowest point at the origin.
-struct Arc {
-    radius_m: f64,
-    /// Angle from one of two touching balls on the arc to the other.
-    ball_angle: f64,
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Left,
+    Right,
 }
 
-impl Arc {
-    fn for_balls(balls: u32) -> Self {
-        let radius_m = BASE_RADIUS_M * (f64::from(balls) / BALLS_AT_BASE_RADIUS).max(1.0);
-        Arc { radius_m, ball_angle: 2.0 * libm::asin(BALL_RADIUS_M / (radius_m - BALL_RADIUS_M)) }
-    }
+/// A channel in the XY plane: level about the origin, turning up into an arc at either end.
+struct Track {
+    half_level_m: f64,
+}
 
-    /// The point at a distance from the arc's centre and an angle from straight down, positive towards +X.
-    fn point(&self, distance: f64, angle: f64, z: f64) -> [f64; 3] {
+impl Track {
+    /// The point `above_m` over one of the arcs, at an angle up from its foot.
+    fn point(&self, above_m: f64, (side, angle): (Side, f64), z: f64) -> [f64; 3] {
         let (sin, cos) = libm::sincos(angle);
-        [distance * sin, self.radius_m - distance * cos, z]
+        let distance = ARC_RADIUS_M - above_m;
+        let out = self.half_level_m + distance * sin;
+        [if side == Side::Left { -out } else { out }, ARC_RADIUS_M - distance * cos, z]
     }
 
     /// The floor of the channel and the guides at its sides, up to `half_angle` on either side.
     fn channel(&self, half_angle: f64) -> Vec<StaticObject> {
-        let facet_angle = self.ball_angle / FACETS_PER_BALL;
-        // The middle of every facet touches the arc from outside.
-        let corner_m = self.radius_m / libm::cos(facet_angle * 0.5);
-        let facets_per_side = (half_angle / facet_angle).ceil() as i32;
-        let angles: Vec<f64> =
-            (-facets_per_side..=facets_per_side + 1).map(|k| (f64::from(k) - 0.5) * facet_angle).collect();
+        let facets = (half_angle * (180.0 / PI) * FACETS_PER_DEGREE).ceil();
+        let up = |k: i32| f64::from(k) * half_angle / facets;
+        // Both feet of the arcs are seams; the quadrilateral between them is the level stretch.
+        let left = (0..=facets as i32).rev().map(|k| (Side::Left, up(k)));
+        let stations: Vec<(Side, f64)> =
+            left.chain((0..=facets as i32).map(|k| (Side::Right, up(k)))).collect();
         let strip = |name: &str, left: (f64, f64), right: (f64, f64)| {
-            let rim = |(distance, z): (f64, f64)| move |angle: &f64| self.point(distance, *angle, z);
-            let shape = strip_between(angles.iter().map(rim(left)), angles.iter().map(rim(right)));
+            let rim = |(above, z): (f64, f64)| move |at: &(Side, f64)| self.point(above, *at, z);
+            let shape = strip_between(stations.iter().map(rim(left)), stations.iter().map(rim(right)));
             StaticObject { name: Some(name.to_owned()), ..StaticObject::new(shape, [0.0; 3]).of("channel") }
         };
         let guide_z = BALL_RADIUS_M + GUIDE_CLEARANCE_M;
-        let guide_top = corner_m - GUIDE_HEIGHT_M;
         // Seen from the balls, travelling towards +X: first the left rim of each strip, then the right one.
         vec![
-            strip("floor", (corner_m, -CHANNEL_HALF_WIDTH_M), (corner_m, CHANNEL_HALF_WIDTH_M)),
-            strip("guide -z", (guide_top, -guide_z), (corner_m, -guide_z)),
-            strip("guide +z", (corner_m, guide_z), (guide_top, guide_z)),
+            strip("floor", (0.0, -CHANNEL_HALF_WIDTH_M), (0.0, CHANNEL_HALF_WIDTH_M)),
+            strip("guide -z", (GUIDE_HEIGHT_M, -guide_z), (0.0, -guide_z)),
+            strip("guide +z", (0.0, guide_z), (GUIDE_HEIGHT_M, guide_z)),
         ]
     }
 }

@@ -8,7 +8,7 @@ use crate::scene::{Body, Scene, SceneError, Shape};
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "iterations",
-        default: "8",
+        default: "16",
         help: "iterations of the contact solver per tick, 1 to 1000",
     },
     Parameter { name: "ticks_per_second", default: "240", help: "ticks per simulated second, 1 to 1000000" },

@@ -4,11 +4,14 @@ use super::*;
 use crate::math::Vec3;
 use crate::scene::{Body, SceneFormat, Shape, parse};
 
-fn made(name: &str, bodies: u32, sets: &[(&str, &str)]) -> Scene {
+/// What is set, by name.
+type Sets<'a> = &'a [(&'a str, &'a str)];
+
+fn made(name: &str, bodies: u32, sets: Sets) -> Scene {
     try_made(name, bodies, sets).unwrap_or_else(|error| panic!("{name} {bodies} {sets:?}: {error}"))
 }
 
-fn try_made(name: &str, bodies: u32, sets: &[(&str, &str)]) -> Result<Scene, SceneError> {
+fn try_made(name: &str, bodies: u32, sets: Sets) -> Result<Scene, SceneError> {
     let sets = sets.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     build(name, &Request { bodies: Some(bodies), sets, ..Request::default() })
 }
@@ -88,7 +91,7 @@ fn every_scenario_scales() {
 
 #[test]
 fn nothing_overlaps_at_the_start() {
-    let variants: &[(&str, u32, &[(&str, &str)])] = &[
+    let variants: &[(&str, u32, Sets)] = &[
         ("bouncing", 200, &[("density", "lo")]),
         ("bouncing", 200, &[("density", "hi")]),
         ("bouncing", 5000, &[("density", "hi")]),
@@ -182,15 +185,13 @@ fn the_gas_of_65536_is_flat() {
     for (inside, cells) in inside_m(&scene).into_iter().zip([64.0, 64.0, 16.0]) {
         assert!((inside - cells * pitch).abs() < 1e-9, "{inside}");
     }
-    // Every cell is filled: each ball is in the cell of its number.
+    // Every cell is filled: each ball is inside the cell of its number, so that none overlap.
+    let half = inside_m(&scene).map(|inside| inside / 2.0);
     for (index, body) in scene.bodies.iter().enumerate() {
         let cell = [index % 64, index / 64 % 64, index / 4096];
-        for axis in 0..3 {
-            let half = inside_m(&scene)[axis] / 2.0;
-            assert_eq!(((body.position[axis] + half) / pitch).floor() as usize, cell[axis], "ball {index}");
-        }
+        let off_centre = [0, 1, 2].map(|k| body.position[k] + half[k] - (cell[k] as f64 + 0.5) * pitch);
+        assert!(off_centre.iter().all(|off| off.abs() + 0.5 < pitch / 2.0), "ball {index} leaves {cell:?}");
     }
-    assert!(smallest_gap(&scene) > 0.0);
 }
 
 #[test]
@@ -230,7 +231,7 @@ fn pyramids_stand_on_the_ground() {
     assert_near(scene.bodies[62].position, [-30.0 * 1.1, 1.5, 0.0]);
     assert_near(scene.bodies[1952].position, [0.0, 61.5, 0.0]);
     assert_eq!(scene.statics[0].shape, Shape::Box { half_extents: [82.0, 0.5, 82.0] });
-    assert_eq!((scene.response.iterations, scene.ticks_per_second), (8, 240.0));
+    assert_eq!((scene.response.iterations, scene.ticks_per_second), (16, 240.0));
     let other = made("pyramid", 10, &[("iterations", "3"), ("ticks_per_second", "600")]);
     assert_eq!((other.response.iterations, other.ticks_per_second, other.ticks_per_frame), (3, 600.0, 10));
 }
@@ -249,9 +250,9 @@ fn cradle_balls_touch_each_other_and_the_floor() {
         assert!(middle.abs() < 1e-9, "the row is not centred: {middle}");
         for index in 0..scene.bodies.len() {
             let gap = distance_to_mesh(&scene.statics[0].shape, x(index)) - 0.5;
-            // Resting balls sit on the middle of a facet; a pulled one may be above an edge.
+            // Resting balls sit on the level floor; a pulled one is above a facet that cuts the arc short.
             let allowed = if index < pulled { 1e-5 } else { 1e-12 };
-            assert!(gap > -1e-12 && gap < allowed, "{bodies} balls, {index}: {gap}");
+            assert!(gap.abs() < allowed, "{bodies} balls, {index}: {gap}");
         }
     }
 }
@@ -281,13 +282,13 @@ fn the_cradles_channel_faces_the_balls() {
         let Shape::Mesh { vertices, triangles, .. } = &object.shape else { panic!("not a mesh") };
         for triangle in triangles {
             let [a, b, c] = triangle.map(|corner| Vec3::from(vertices[corner as usize]));
-            assert!((b - a).cross(&(c - a)).normalize().dot(&towards) > 0.8, "{:?}", object.name);
+            assert!((b - a).cross(&(c - a)).normalize().dot(&towards) > 0.7, "{:?}", object.name);
         }
     }
     let Shape::Mesh { vertices, .. } = &scene.statics[0].shape else { panic!("not a mesh") };
     let reach = vertices.iter().fold(0.0, |max: f64, vertex| max.max(vertex[0]));
     let start = scene.bodies[0].position[0];
-    assert!(start < -8.0 && reach > -start + 1.0, "the arc ends at {reach}, the ball starts at {start}");
+    assert!(start < -6.0 && reach > -start + 1.0, "the arc ends at {reach}, the ball starts at {start}");
 }
 
 #[test]
@@ -342,7 +343,7 @@ fn scene_fields_can_be_set_after_parameters() {
 
 #[test]
 fn senseless_requests_are_explained() {
-    let cases: &[(&str, u32, &[(&str, &str)], &str)] = &[
+    let cases: &[(&str, u32, Sets, &str)] = &[
         ("cylinder", 5, &[], "did you mean `cylinders`?"),
         ("nothing", 5, &[], "use one of `parallel`, `cylinders`"),
         ("stack", 0, &[], "bodies: 0 bodies were asked for; use 1 to 10000000"),
@@ -360,7 +361,7 @@ fn senseless_requests_are_explained() {
         ("bouncing", 10_000_000, &[("volume_m3", "100")], "or use a larger volume_m3"),
         ("pyramid", 10, &[("iterations", "0")], "iterations: is `0`; use a whole number from 1 to 1000"),
         ("newton-cradle", 5, &[("pulled", "6")], "pulled: is `6`; use a whole number from 1 to 5"),
-        ("newton-cradle", 5, &[("release_deg", "5")], "use at least 7.35"),
+        ("newton-cradle", 5, &[("release_deg", "80")], "release_deg: is `80`"),
         ("newton-cradle", 30, &[("pulled", "29"), ("release_deg", "75")], "pull fewer balls"),
         ("newton-cradle", 1001, &[], "use at most 1000"),
         ("billiards", 16, &[("cue_speed", "1e9")], "cue_speed: is `1e9`"),

@@ -6,12 +6,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
-use super::explain::{explain, hint, key_text};
+use super::explain::{explain, hint};
 use super::near::excerpt;
 use super::obj::{ObjMesh, read_obj};
+use super::overlong::overlong_in;
 use super::{MESH_TRIANGLES_MAX, MESH_VERTICES_MAX, Scene, SceneError, Shape};
 
 /// Longer TOML texts are refused: reading them takes up to eighty times their size in memory.
@@ -31,7 +31,8 @@ pub enum SceneFormat {
 }
 
 impl SceneFormat {
-    fn bytes_max(self) -> u64 {
+    /// Longer texts are refused.
+    pub fn bytes_max(self) -> u64 {
         match self {
             SceneFormat::Toml => TOML_BYTES_MAX,
             SceneFormat::Json => JSON_BYTES_MAX,
@@ -78,84 +79,15 @@ fn parse_toml(text: &str) -> Result<Scene, SceneError> {
         let place = error.span().map_or("scene".to_owned(), |span| format!("line {}", line_at(span.start)));
         SceneError::new(place, format!("is not TOML: {}", excerpt(error.message())), "correct the line")
     })?;
-    if let Some(found) = table.get_ref().iter().find_map(|(key, value)| overlong_list(key.get_ref(), value)) {
-        let problem = format!("has {} elements where {} belong (line {})", found.len, found.len_max, {
-            line_at(found.offset)
-        });
-        return Err(SceneError::new(found.path_text(), problem, hint(&found.name)));
+    if let Some(found) = overlong_in(table.get_ref()) {
+        let line = line_at(found.offset);
+        let problem = format!("has {} elements where {} belong (line {line})", found.len, found.len_max);
+        return Err(SceneError::new(found.path(), problem, hint(&found.field)));
     }
     serde_path_to_error::deserialize(toml::Deserializer::from(table)).map_err(|error| {
         let line = error.inner().span().map(|span| line_at(span.start));
         explain(error.path(), error.inner().message(), line)
     })
-}
-
-/// A list that is longer than its field allows. The TOML reader would silently drop the rest of it.
-struct OverlongList {
-    /// From the list outwards.
-    path_reversed: Vec<String>,
-    name: String,
-    len: usize,
-    len_max: usize,
-    offset: usize,
-}
-
-impl OverlongList {
-    fn path_text(&self) -> String {
-        self.path_reversed
-            .iter()
-            .rev()
-            .map(String::as_str)
-            .collect::<String>()
-            .trim_start_matches('.')
-            .to_owned()
-    }
-}
-
-/// The first overlong list at or below the value of the key `name`.
-fn overlong_list(name: &str, value: &Spanned<DeValue<'_>>) -> Option<OverlongList> {
-    let mut found = match value.get_ref() {
-        DeValue::Array(elements) => {
-            let (len_max, element_len_max) = match name {
-                "orientation" => (4, usize::MAX),
-                "gravity" | "position" | "velocity" | "angular_velocity" | "half_extents" | "normal" => {
-                    (3, usize::MAX)
-                }
-                "points" | "vertices" | "triangles" => (usize::MAX, 3),
-                _ => (usize::MAX, usize::MAX),
-            };
-            let too_long = |len: usize, len_max: usize, at: &Spanned<DeValue<'_>>, path_reversed| {
-                let offset = at.span().start;
-                (len > len_max).then(|| OverlongList {
-                    path_reversed,
-                    name: name.to_owned(),
-                    len,
-                    len_max,
-                    offset,
-                })
-            };
-            too_long(elements.len(), len_max, value, Vec::new()).or_else(|| {
-                elements.iter().enumerate().find_map(|(index, element)| match element.get_ref() {
-                    DeValue::Array(inner) => {
-                        too_long(inner.len(), element_len_max, element, vec![format!("[{index}]")])
-                    }
-                    DeValue::Table(table) => overlong_in(table).map(|mut found| {
-                        found.path_reversed.push(format!("[{index}]"));
-                        found
-                    }),
-                    _ => None,
-                })
-            })
-        }
-        DeValue::Table(table) => overlong_in(table),
-        _ => None,
-    }?;
-    found.path_reversed.push(format!(".{}", key_text(name)));
-    Some(found)
-}
-
-fn overlong_in(table: &DeTable<'_>) -> Option<OverlongList> {
-    table.iter().find_map(|(key, value)| overlong_list(key.get_ref(), value))
 }
 
 fn parse_json(text: &str) -> Result<Scene, SceneError> {

@@ -10,6 +10,7 @@ mod explain;
 mod load;
 pub(crate) mod near;
 mod obj;
+mod overlong;
 mod set;
 mod validate;
 mod write;

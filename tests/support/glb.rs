@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+/// Times, values and interpolation.
+pub type Channel<'a> = (Vec<f64>, Vec<Vec<f64>>, &'a str);
+
 /// A GLB file taken apart.
 pub struct Glb {
     pub json: Value,
@@ -73,7 +76,7 @@ impl Glb {
         let mut end = 0;
         for view in self.list("bufferViews") {
             let offset = number(&view["byteOffset"]);
-            assert!(offset >= end && offset % 4 == 0, "views overlap or are not aligned");
+            assert!(offset >= end && offset.is_multiple_of(4), "views overlap or are not aligned");
             end = offset + number(&view["byteLength"]);
         }
         assert!(end <= self.bytes.len());
@@ -149,8 +152,8 @@ impl Glb {
         }
     }
 
-    /// Times, values and interpolation of what animates a node; nothing if it stands still.
-    pub fn channel(&self, node: &str, path: &str) -> Option<(Vec<f64>, Vec<Vec<f64>>, &str)> {
+    /// What animates a node; nothing if it stands still.
+    pub fn channel(&self, node: &str, path: &str) -> Option<Channel<'_>> {
         let (node, _) = self.node(node);
         let animation = self.list("animations").first()?;
         let is_it = |target: &Value| target["node"] == node && target["path"] == path;

@@ -140,66 +140,52 @@ fn from_hull(c: Vec3, hull: &ConvexPolyhedron) -> (Vec3, f64) {
     if distance > 0.0 { (nearest.1 / distance, distance) } else { deepest }
 }
 
-/// The point of a triangle that is nearest to the centre of a ball.
-struct Nearest {
+/// A triangle near a ball: how far, which one, and where it is nearest.
+struct Near {
     distance: f64,
     triangle: u32,
+    corners: [Vec3; 3],
     closest: Vec3,
-    normal: Vec3,
 }
 
-/// A ball against a mesh: the nearest triangles, without those that only continue a surface already found.
+/// A ball against a mesh: the places where its surface is nearest to the ball's centre.
 fn against_mesh(c: Vec3, radius: f64, mesh: &TriMesh, placed: &Placed, reach: f64) -> Manifold {
     let reached = radius + reach.max(0.0);
     let around = Vec3::repeat(reached);
-    let near = ParryAabb { mins: to_parry(c - around), maxs: to_parry(c + around) };
-    let mut found: Vec<Nearest> = Vec::new();
-    for triangle in mesh.bvh().intersect_aabb(&near) {
-        let corners = corners(mesh, triangle);
+    let bounds = ParryAabb { mins: to_parry(c - around), maxs: to_parry(c + around) };
+    let mut near: Vec<Near> = Vec::new();
+    for triangle in mesh.bvh().intersect_aabb(&bounds) {
+        let t = mesh.triangle(triangle);
+        let corners = [from_parry(t.a), from_parry(t.b), from_parry(t.c)];
         let closest = closest_on_triangle(c, corners[0], corners[1], corners[2]);
-        let d = c - closest;
-        let distance = d.norm();
+        let distance = (c - closest).norm();
         if distance < reached {
-            // A ball whose centre lies on the triangle is pushed out of its front.
-            let normal = if distance > 0.0 { d / distance } else { front(&corners) };
-            found.push(Nearest { distance, triangle, closest, normal });
+            near.push(Near { distance, triangle, corners, closest });
         }
     }
-    found.sort_by(|a, b| a.distance.total_cmp(&b.distance).then(a.triangle.cmp(&b.triangle)));
-    // A further point counts only if it stands out of every surface that already holds the ball.
-    let slack = 1e-6 * radius;
-    let mut holding: Vec<&Nearest> = Vec::new();
-    for (rank, candidate) in found.iter().enumerate() {
-        let stands_out = |held: &&Nearest| (candidate.closest - held.closest).dot(&held.normal) > slack;
-        if holding.iter().all(stands_out) && !leads_nearer(candidate, &found[..rank], mesh, slack) {
-            holding.push(candidate);
-        }
-    }
+    near.sort_by(|a, b| a.distance.total_cmp(&b.distance).then(a.triangle.cmp(&b.triangle)));
+    // A point on the edge of a triangle is no contact if the surface comes nearer on the other side of that
+    // edge: a ball must not trip over the seams of a smooth surface.
+    let same = 1e-9 * (radius + c.amax());
+    let is_on = |p: Vec3, t: &Near| {
+        (closest_on_triangle(p, t.corners[0], t.corners[1], t.corners[2]) - p).norm() <= same
+    };
+    let mut holding: Vec<usize> = (0..near.len())
+        .filter(|&at| !near[..at].iter().any(|nearer| is_on(near[at].closest, nearer)))
+        .collect();
     // Numbered by rank, not by triangle: a ball that rolls over a seam keeps its cached impulse.
-    holding.sort_by_key(|held| held.triangle);
+    holding.sort_by_key(|at| near[*at].triangle);
     let mut points = PointList::new();
-    for (rank, held) in holding.into_iter().enumerate() {
-        let gap = held.distance - radius;
-        let normal = placed.q * held.normal;
-        let point = placed.x + placed.q * held.closest + normal * (0.5 * gap);
+    for (rank, at) in holding.into_iter().enumerate() {
+        let Near { distance, closest, corners, .. } = &near[at];
+        // A ball whose centre lies on the triangle is pushed out of its front.
+        let normal = if *distance > 0.0 { (c - closest) / *distance } else { front(corners) };
+        let normal = placed.q * normal;
+        let gap = distance - radius;
+        let point = placed.x + placed.q * closest + normal * (0.5 * gap);
         points.push(ContactPoint { feature: rank as u64, point, normal, gap });
     }
     points.reduce()
-}
-
-/// Whether a point lies on the seam to a triangle that comes nearer elsewhere. A ball that rolls along a hollow
-/// must not stumble over the far seam of the next facet, which it can never touch.
-fn leads_nearer(candidate: &Nearest, nearer: &[Nearest], mesh: &TriMesh, slack: f64) -> bool {
-    nearer.iter().filter(|other| (other.closest - candidate.closest).norm() > slack).any(|other| {
-        let corners = corners(mesh, other.triangle);
-        let p = candidate.closest;
-        (closest_on_triangle(p, corners[0], corners[1], corners[2]) - p).norm() < slack
-    })
-}
-
-fn corners(mesh: &TriMesh, triangle: u32) -> [Vec3; 3] {
-    let triangle = mesh.triangle(triangle);
-    [triangle.a, triangle.b, triangle.c].map(from_parry)
 }
 
 fn front(corners: &[Vec3; 3]) -> Vec3 {

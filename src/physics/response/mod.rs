@@ -9,10 +9,12 @@ mod hard;
 mod memory;
 mod rest;
 mod row;
+mod standing;
 mod tick;
 mod touch;
 
 pub use memory::PairMemory;
 pub use row::{Inertial, Twist};
-pub use tick::{Meeting, Outcome, Responder};
+pub use standing::{Partner, Standing};
+pub use tick::{Meeting, Participant, Responder};
 pub use touch::Touch;

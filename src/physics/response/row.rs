@@ -22,6 +22,12 @@ impl Twist {
     pub fn of(state: &BodyState) -> Self {
         Twist { v: state.v, w: state.w }
     }
+
+    /// The raw bits of all numbers.
+    pub fn to_bits(&self) -> [u64; 6] {
+        let (v, w) = (self.v, self.w);
+        [v.x, v.y, v.z, w.x, w.y, w.z].map(f64::to_bits)
+    }
 }
 
 /// How one side of a touch resists impulses at this tick.

@@ -1,6 +1,10 @@
 //! One tick of the rule for any number of bodies: the plain loops that define the result.
+//!
+//! Usually all bodies that touch take part and everything is worked out here. A body may also take part with a
+//! standing it has told: then that is believed, and what lies behind it need not be known.
 
 use super::row::{Inertial, Twist};
+use super::standing::{Partner, Standing};
 use super::touch::Touch;
 use crate::math::{Vec3, renormalised, rotation_exp};
 use crate::physics::flight::Flight;
@@ -10,35 +14,46 @@ use crate::physics::world::{BodyDef, World};
 use crate::state::BodyState;
 use crate::time::Tick;
 
-/// A touch and who takes part in it, as places in the world's list of bodies.
+/// A body that touches something at this tick.
+pub struct Participant<'a> {
+    /// Which body.
+    pub body: &'a BodyDef,
+    /// Its state at this tick.
+    pub state: BodyState,
+    /// How it resists impulses at this tick.
+    pub inertial: Inertial,
+    /// What it has told of itself, if it touches things that do not take part.
+    pub standing: Option<&'a Standing>,
+}
+
+impl<'a> Participant<'a> {
+    /// A body all of whose touches take part.
+    pub fn new(body: &'a BodyDef, state: BodyState) -> Self {
+        Participant { body, state, inertial: Inertial::of(body, &state), standing: None }
+    }
+}
+
+/// A touch and who takes part in it, as places in the list of participants.
 #[derive(Clone, Debug)]
 pub struct Meeting {
     /// The body with the smaller id, or the body that touches static geometry.
     pub a: u32,
     /// The body with the larger id; `None` for static geometry.
     pub b: Option<u32>,
+    /// What the first side touches.
+    pub with: Partner,
     /// The touch itself.
     pub touch: Touch,
 }
 
-/// How a body that touched something goes on.
-#[derive(Clone, Copy, Debug)]
-pub struct Outcome {
-    /// Which body, as its place in the world's list.
-    pub body: u32,
-    /// The flight it is in from the next tick on.
-    pub flight: Flight,
-}
-
-/// A body that touches something.
+/// What is being worked out about a participant.
 struct Party {
-    body: u32,
     /// Its meetings are `Responder::order[first..first + count]`, in the order of sums: bodies by ascending id,
     /// then static geometry by ascending id.
     first: u32,
     count: u32,
-    inertial: Inertial,
-    /// Velocities after the last round, and after the one before.
+    /// Velocities at the start, after the last round, and after the one before.
+    start: Twist,
     now: Twist,
     before: Twist,
     /// The meeting it names for the next round.
@@ -55,63 +70,85 @@ pub struct Responder {
     parties: Vec<Party>,
     /// Meetings of all parties, party by party.
     order: Vec<u32>,
-    /// Places of both sides of each meeting among the parties.
-    sides: Vec<(u32, Option<u32>)>,
     /// Meetings that are still hard after the last round: they act no more in this tick.
     waits: Vec<bool>,
     /// The round in which each meeting last bounced; 0 for none.
     bounced_in: Vec<u32>,
     /// What each meeting does to its first side: impulse, and turning moments about both centres of mass.
     impulses: Vec<(Vec3, Vec3, Vec3)>,
-    /// Place of each body among the parties, valid for bodies with a meeting.
-    place: Vec<u32>,
+    /// Whose standings are being written down, and what they are so far.
+    told: Vec<(usize, Standing)>,
 }
 
 impl Responder {
-    /// Lets everything that touches at `tick` act, and says how each body with a touch goes on.
+    /// Lets everything that touches act. Then [`Responder::onward`] says how each participant goes on.
     ///
-    /// `states` are those of the world's bodies at `tick`. `meetings` are sorted: pairs of bodies by (a, b)
-    /// first, then touches with static geometry by (body, static id).
-    pub fn respond(
-        &mut self,
-        world: &World,
-        tick: Tick,
-        states: &[BodyState],
-        meetings: &mut [Meeting],
-        outcomes: &mut Vec<Outcome>,
-    ) {
-        outcomes.clear();
-        self.gather(world, states, meetings);
-        self.bounce(world, meetings);
-        self.rest(world, meetings);
-        self.correct(world, meetings);
-        for party in &self.parties {
-            let body = &world.bodies[party.body as usize];
-            let flight = self.onward(world, tick, body, &states[party.body as usize], party, meetings);
-            outcomes.push(Outcome { body: party.body, flight });
-        }
+    /// `meetings` are sorted: pairs of bodies by ascending ids first, then touches with static geometry by
+    /// ascending body and static id.
+    pub fn respond(&mut self, world: &World, participants: &[Participant], meetings: &mut [Meeting]) {
+        self.gather(participants, meetings);
+        self.bounce(world, participants, meetings);
+        self.rest(world, participants, meetings);
+        self.correct(world, participants, meetings);
     }
 
-    /// Finds the parties and the order of their meetings.
-    fn gather(&mut self, world: &World, states: &[BodyState], meetings: &[Meeting]) {
+    /// The same, and the standings of some participants for others to believe.
+    pub fn respond_and_tell(
+        &mut self,
+        world: &World,
+        participants: &[Participant],
+        meetings: &mut [Meeting],
+        tellers: &[usize],
+    ) -> Vec<Standing> {
+        self.told = tellers.iter().map(|teller| (*teller, Standing::default())).collect();
+        self.respond(world, participants, meetings);
+        let told = std::mem::take(&mut self.told);
+        told.into_iter().map(|(teller, standing)| self.complete(teller, standing)).collect()
+    }
+
+    /// Adds what is known at the end, and leaves out what only repeats, so that equal standings are written alike.
+    fn complete(&self, teller: usize, mut standing: Standing) -> Standing {
+        let party = &self.parties[teller];
+        standing.touches = party.count;
+        while let Some((named, twist)) = standing.rounds.last() {
+            let before = standing.rounds.len().checked_sub(2).map_or(party.start, |at| standing.rounds[at].1);
+            if named.is_some() || twist.to_bits() != before.to_bits() {
+                break;
+            }
+            standing.rounds.pop();
+        }
+        standing
+    }
+
+    /// Finds the order of everybody's meetings.
+    fn gather(&mut self, participants: &[Participant], meetings: &[Meeting]) {
         self.parties.clear();
-        self.sides.clear();
-        self.place.resize(states.len(), u32::MAX);
-        for meeting in meetings {
-            let a = self.party(world, states, meeting.a);
-            let b = meeting.b.map(|b| self.party(world, states, b));
-            self.sides.push((a, b));
+        self.parties.extend(participants.iter().map(|participant| {
+            let twist = Twist::of(&participant.state);
+            Party {
+                first: 0,
+                count: 0,
+                start: twist,
+                now: twist,
+                before: twist,
+                named: None,
+                rested: twist,
+                moved: Twist::ZERO,
+            }
+        }));
+        let sides = |meeting: &Meeting| [Some(meeting.a), meeting.b].into_iter().flatten();
+        for place in meetings.iter().flat_map(sides) {
+            self.parties[place as usize].count += 1;
         }
         let mut first = 0;
         for party in &mut self.parties {
             party.first = first;
             first += std::mem::take(&mut party.count);
-            self.place[party.body as usize] = u32::MAX;
         }
         self.order.clear();
         self.order.resize(first as usize, 0);
-        for (at, (a, b)) in self.sides.iter().enumerate() {
-            for place in [Some(*a), *b].into_iter().flatten() {
+        for (at, meeting) in meetings.iter().enumerate() {
+            for place in sides(meeting) {
                 let party = &mut self.parties[place as usize];
                 self.order[(party.first + party.count) as usize] = at as u32;
                 party.count += 1;
@@ -123,127 +160,150 @@ impl Responder {
         self.bounced_in.resize(meetings.len(), 0);
     }
 
-    /// The party of a body, made at its first meeting; counts one more meeting.
-    fn party(&mut self, world: &World, states: &[BodyState], body: u32) -> u32 {
-        let place = &mut self.place[body as usize];
-        if *place == u32::MAX {
-            *place = self.parties.len() as u32;
-            let state = &states[body as usize];
-            let twist = Twist::of(state);
-            self.parties.push(Party {
-                body,
-                first: 0,
-                count: 0,
-                inertial: Inertial::of(&world.bodies[body as usize], state),
-                now: twist,
-                before: twist,
-                named: None,
-                rested: twist,
-                moved: Twist::ZERO,
-            });
-        }
-        self.parties[*place as usize].count += 1;
-        *place
-    }
-
     /// Hard touches, by rounds of mutual-best matching. Each body names its deepest hard touch; a pair bounces
     /// if each names the other and it is still hard at their present velocities. Names see the other side's
     /// velocity of one round ago, so that name and velocity can travel in one message.
-    fn bounce(&mut self, world: &World, meetings: &mut [Meeting]) {
-        let rule = &world.rule;
-        for round in 1..=rule.rounds {
+    fn bounce(&mut self, world: &World, participants: &[Participant], meetings: &mut [Meeting]) {
+        for round in 1..=world.rule.rounds {
             let mut anyone = false;
-            for place in 0..self.parties.len() {
-                let named = self.deepest_hard(place, round, world, meetings);
+            for (place, participant) in participants.iter().enumerate() {
+                let named = match participant.standing {
+                    Some(standing) => {
+                        self.told_name(place, participant, standing, round, participants, meetings)
+                    }
+                    None => self.deepest_hard(place, round, world, meetings),
+                };
                 self.parties[place].named = named;
                 anyone |= named.is_some();
             }
             let settled = self.parties.iter().all(|party| party.now == party.before);
-            if !anyone && settled {
+            let told_more =
+                |p: &Participant| p.standing.is_some_and(|told| told.rounds.len() >= round as usize);
+            if !anyone && settled && !participants.iter().any(told_more) {
                 break;
             }
             for party in &mut self.parties {
                 party.before = party.now;
             }
-            for (at, meeting) in meetings.iter_mut().enumerate() {
-                let (a, b) = self.sides[at];
-                let named = |place: u32| self.parties[place as usize].named == Some(at as u32);
-                if !named(a) || !b.is_none_or(named) {
-                    continue;
+            self.bounce_named(world, meetings, round);
+            for (party, participant) in self.parties.iter_mut().zip(participants) {
+                if let Some(standing) = participant.standing {
+                    party.now = standing.after_round(round, party.start);
                 }
-                let twist_a = self.parties[a as usize].before;
-                let twist_b = b.map_or(Twist::ZERO, |b| self.parties[b as usize].before);
-                if !meeting.touch.is_hard(&twist_a, &twist_b, rule) {
-                    continue;
-                }
-                let (after_a, after_b) = meeting.touch.bounce(&twist_a, &twist_b, rule);
-                self.parties[a as usize].now = after_a;
-                if let Some(b) = b {
-                    self.parties[b as usize].now = after_b;
-                }
-                meeting.touch.bounces += 1;
-                meeting.touch.fired = true;
-                meeting.touch.release();
-                self.bounced_in[at] = round;
             }
+            for (teller, standing) in &mut self.told {
+                let party = &self.parties[*teller];
+                let id = participants[*teller].body.id;
+                let named = party.named.map(|at| other_side(&meetings[at as usize], id, participants));
+                standing.rounds.push((named, party.now));
+            }
+        }
+    }
+
+    /// One round of bounces between those who name each other.
+    fn bounce_named(&mut self, world: &World, meetings: &mut [Meeting], round: u32) {
+        for (at, meeting) in meetings.iter_mut().enumerate() {
+            let named = |place: u32| self.parties[place as usize].named == Some(at as u32);
+            if !named(meeting.a) || !meeting.b.is_none_or(named) {
+                continue;
+            }
+            let twist_a = self.parties[meeting.a as usize].before;
+            let twist_b = meeting.b.map_or(Twist::ZERO, |b| self.parties[b as usize].before);
+            if !meeting.touch.is_hard(&twist_a, &twist_b, &world.rule) {
+                continue;
+            }
+            let (after_a, after_b) = meeting.touch.bounce(&twist_a, &twist_b, &world.rule);
+            self.parties[meeting.a as usize].now = after_a;
+            if let Some(b) = meeting.b {
+                self.parties[b as usize].now = after_b;
+            }
+            meeting.touch.bounces += 1;
+            meeting.touch.fired = true;
+            meeting.touch.release();
+            self.bounced_in[at] = round;
         }
     }
 
     /// The meeting a party names for `round`: the deepest hard one, with its own present velocity and the
     /// others' of one round ago, but not the one that has just bounced. Ties go to the first in order.
     fn deepest_hard(&self, place: usize, round: u32, world: &World, meetings: &[Meeting]) -> Option<u32> {
-        let party = &self.parties[place];
         let mut best: Option<(f64, u32)> = None;
-        for &at in self.meetings_of(party) {
-            let touch = &meetings[at as usize].touch;
+        for &at in self.meetings_of(place) {
+            let meeting = &meetings[at as usize];
+            let touch = &meeting.touch;
             let just_bounced = round > 1 && self.bounced_in[at as usize] == round - 1;
             if just_bounced || best.is_some_and(|(gap, _)| gap <= touch.gap) {
                 continue;
             }
-            let (a, b) = self.sides[at as usize];
-            let seen = |other: u32| {
-                let other = &self.parties[other as usize];
-                if other.body == party.body { other.now } else { other.before }
+            let seen = |side: u32| {
+                let party = &self.parties[side as usize];
+                if side as usize == place { party.now } else { party.before }
             };
-            if touch.is_hard(&seen(a), &b.map_or(Twist::ZERO, seen), &world.rule) {
+            if touch.is_hard(&seen(meeting.a), &meeting.b.map_or(Twist::ZERO, seen), &world.rule) {
                 best = Some((touch.gap, at));
             }
         }
         best.map(|(_, at)| at)
     }
 
+    /// The meeting that a participant has told it names, if that meeting takes part here.
+    fn told_name(
+        &self,
+        place: usize,
+        participant: &Participant,
+        standing: &Standing,
+        round: u32,
+        participants: &[Participant],
+        meetings: &[Meeting],
+    ) -> Option<u32> {
+        let named = standing.named_in(round)?;
+        let is_named =
+            |at: &&u32| other_side(&meetings[**at as usize], participant.body.id, participants) == named;
+        self.meetings_of(place).iter().find(is_named).copied()
+    }
+
     /// Resting touches: every body is split evenly among its touches, each pair solved on its own, the results
     /// added up. Touches that are still hard wait for the next tick.
-    fn rest(&mut self, world: &World, meetings: &mut [Meeting]) {
+    fn rest(&mut self, world: &World, participants: &[Participant], meetings: &mut [Meeting]) {
         for (at, meeting) in meetings.iter_mut().enumerate() {
-            let (twist_a, twist_b) = self.twists(at, |party| party.now);
+            let (twist_a, twist_b) = self.twists(meeting, |party| party.now);
             self.waits[at] = meeting.touch.is_hard(&twist_a, &twist_b, &world.rule);
             if self.waits[at] {
                 meeting.touch.release();
             }
         }
-        self.add_up(world, meetings);
-        for _ in 0..world.rule.iterations {
+        self.add_up(world, participants, meetings, 0);
+        for iteration in 1..=world.rule.iterations as usize {
             for (at, meeting) in meetings.iter_mut().enumerate() {
                 if !self.waits[at] {
-                    let (twist_a, twist_b) = self.twists(at, |party| party.rested);
-                    meeting.touch.relax(&twist_a, &twist_b, self.shares(at), world.time.tick_s);
+                    let (twist_a, twist_b) = self.twists(meeting, |party| party.rested);
+                    let shares = self.shares(meeting, participants);
+                    meeting.touch.relax(&twist_a, &twist_b, shares, world.time.tick_s);
                 }
             }
-            self.add_up(world, meetings);
+            self.add_up(world, participants, meetings, iteration);
         }
     }
 
     /// Velocities from scratch: after the bounces, with this tick's gravity and all impulses as they are now.
-    fn add_up(&mut self, world: &World, meetings: &[Meeting]) {
+    fn add_up(
+        &mut self,
+        world: &World,
+        participants: &[Participant],
+        meetings: &[Meeting],
+        iteration: usize,
+    ) {
         self.impulses.clear();
         self.impulses.extend(meetings.iter().map(|meeting| meeting.touch.impulse()));
-        for place in 0..self.parties.len() {
+        for (place, participant) in participants.iter().enumerate() {
+            if let Some(told) = participant.standing.and_then(|standing| standing.rested.get(iteration)) {
+                self.parties[place].rested = *told;
+                continue;
+            }
             let (mut push, mut turn) = (Vec3::zeros(), Vec3::zeros());
-            let party = &self.parties[place];
-            for &at in self.meetings_of(party) {
+            for &at in self.meetings_of(place) {
                 let (impulse, moment_a, moment_b) = self.impulses[at as usize];
-                if self.sides[at as usize].0 as usize == place {
+                if meetings[at as usize].a as usize == place {
                     push += impulse;
                     turn += moment_a;
                 } else {
@@ -253,19 +313,24 @@ impl Responder {
             }
             let party = &mut self.parties[place];
             let free = party.now.v + world.gravity * world.time.tick_s;
-            party.rested.v = free + push * party.inertial.inv_mass;
-            party.rested.w = party.now.w + party.inertial.inv_inertia * turn;
+            party.rested.v = free + push * participant.inertial.inv_mass;
+            party.rested.w = party.now.w + participant.inertial.inv_inertia * turn;
+        }
+        if iteration < world.rule.iterations as usize {
+            for (teller, standing) in &mut self.told {
+                standing.rested.push(self.parties[*teller].rested);
+            }
         }
     }
 
     /// Moves resting bodies apart where they overlap.
-    fn correct(&mut self, world: &World, meetings: &[Meeting]) {
-        for (at, meeting) in meetings.iter().enumerate().filter(|(at, _)| !self.waits[*at]) {
-            let (twist_a, twist_b) = self.twists(at, |party| party.now);
-            let (moved_a, moved_b) =
-                meeting.touch.correction(&twist_a, &twist_b, self.shares(at), &world.rule);
-            let (a, b) = self.sides[at];
-            for (place, moved) in [Some((a, moved_a)), b.map(|b| (b, moved_b))].into_iter().flatten() {
+    fn correct(&mut self, world: &World, participants: &[Participant], meetings: &[Meeting]) {
+        for (_, meeting) in meetings.iter().enumerate().filter(|(at, _)| !self.waits[*at]) {
+            let (twist_a, twist_b) = self.twists(meeting, |party| party.now);
+            let shares = self.shares(meeting, participants);
+            let (moved_a, moved_b) = meeting.touch.correction(&twist_a, &twist_b, shares, &world.rule);
+            let moves = [Some((meeting.a, moved_a)), meeting.b.map(|b| (b, moved_b))];
+            for (place, moved) in moves.into_iter().flatten() {
                 let party = &mut self.parties[place as usize];
                 party.moved.v += moved.v;
                 party.moved.w += moved.w;
@@ -273,23 +338,24 @@ impl Responder {
         }
     }
 
-    /// The flight a party is in from the next tick on.
-    fn onward(
+    /// The flight a participant is in from the tick after `tick` on. Call after [`Responder::respond`], with the
+    /// same lists.
+    pub fn onward(
         &self,
         world: &World,
         tick: Tick,
-        body: &BodyDef,
-        state: &BodyState,
-        party: &Party,
+        place: usize,
+        of: &Participant,
         meetings: &[Meeting],
     ) -> Flight {
+        let (party, state) = (&self.parties[place], &of.state);
         let (mut collided, mut parts, mut held) = (false, true, false);
-        for &at in self.meetings_of(party) {
-            let touch = &meetings[at as usize].touch;
-            let (twist_a, twist_b) = self.twists(at as usize, |party| party.now);
-            collided |= touch.fired || self.waits[at as usize];
-            parts &= touch.parts(&twist_a, &twist_b, &world.rule);
-            held |= touch.is_held();
+        for &at in self.meetings_of(place) {
+            let meeting = &meetings[at as usize];
+            let (twist_a, twist_b) = self.twists(meeting, |party| party.now);
+            collided |= meeting.touch.fired || self.waits[at as usize];
+            parts &= meeting.touch.parts(&twist_a, &twist_b, &world.rule);
+            held |= meeting.touch.is_held();
         }
         if (collided || parts) && !held {
             // A bounce is an instant change of velocity; what follows is free flight from this very tick. So is
@@ -300,7 +366,7 @@ impl Responder {
         }
         let tick_s = world.time.tick_s;
         let Twist { v, w } = party.rested;
-        let (q, w) = match &body.inertia {
+        let (q, w) = match &of.body.inertia {
             Inertia::Isotropic { .. } => (rotation_exp(w * tick_s) * state.q, w),
             Inertia::Principal { .. } if w == Vec3::zeros() => (state.q, w),
             Inertia::Principal { moments, frame } => {
@@ -314,20 +380,28 @@ impl Responder {
         Flight { since: tick + 1, origin: BodyState { x, q, v, w } }
     }
 
-    fn meetings_of(&self, party: &Party) -> &[u32] {
+    fn meetings_of(&self, place: usize) -> &[u32] {
+        let party = &self.parties[place];
         &self.order[party.first as usize..(party.first + party.count) as usize]
     }
 
-    fn twists(&self, at: usize, which: impl Fn(&Party) -> Twist) -> (Twist, Twist) {
-        let (a, b) = self.sides[at];
+    fn twists(&self, meeting: &Meeting, which: impl Fn(&Party) -> Twist) -> (Twist, Twist) {
         let of = |place: u32| which(&self.parties[place as usize]);
-        (of(a), b.map_or(Twist::ZERO, of))
+        (of(meeting.a), meeting.b.map_or(Twist::ZERO, of))
     }
 
     /// Among how many touches each side is split.
-    fn shares(&self, at: usize) -> (f64, f64) {
-        let (a, b) = self.sides[at];
-        let count = |place: u32| f64::from(self.parties[place as usize].count);
-        (count(a), b.map_or(1.0, count))
+    fn shares(&self, meeting: &Meeting, participants: &[Participant]) -> (f64, f64) {
+        let count = |place: u32| {
+            let told = participants[place as usize].standing.map(|standing| standing.touches);
+            f64::from(told.unwrap_or(self.parties[place as usize].count))
+        };
+        (count(meeting.a), meeting.b.map_or(1.0, count))
     }
+}
+
+/// Who is on the other side of a meeting.
+fn other_side(meeting: &Meeting, me: crate::ids::BodyId, participants: &[Participant]) -> Partner {
+    let first = participants[meeting.a as usize].body.id;
+    if first == me { meeting.with } else { Partner::Body(first) }
 }

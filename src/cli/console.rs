@@ -1,0 +1,31 @@
+//! Writing to standard output and standard error without ever failing for it: whoever reads may have gone.
+
+use std::fmt;
+use std::io::{ErrorKind, Write};
+
+use super::failure::Failure;
+use crate::scene::Warning;
+
+/// Tells people something. If nobody listens, nothing is lost.
+pub(super) fn tell(text: impl fmt::Display) {
+    // One write, so that lines of programs that run side by side do not mix.
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+}
+
+/// Tells people what may not be as they hope.
+pub(super) fn warn(warnings: &[Warning]) {
+    for Warning { field, message } in warnings {
+        tell(format_args!("warning: {field}: {message}"));
+    }
+}
+
+/// Writes what was asked for to standard output. A reader that has seen enough (`| head`) is no failure.
+pub(super) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format_args!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

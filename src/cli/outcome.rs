@@ -1,0 +1,137 @@
+//! What a run has to show in the end: a few lines for people, one JSON object for programs.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::numbers::{change, counted, grouped, short};
+use crate::executor::{Report, Sync};
+use crate::protocol::Stats;
+use crate::scene::Scene;
+
+/// What a run took from the machine; nothing where the operating system does not say.
+pub(super) struct Cost {
+    pub wall_s: f64,
+    pub cpu_s: Option<f64>,
+    pub peak_rss_bytes: Option<u64>,
+}
+
+/// Everything that is told about a run. The keys of the JSON object are the names of the fields.
+#[derive(Debug, Serialize)]
+pub(super) struct Outcome {
+    scenario: String,
+    seed: u64,
+    bodies: usize,
+    /// Simulated, up to the last frame.
+    seconds: f64,
+    ticks_per_second: f64,
+    ticks: u64,
+    frames: u64,
+    digest: String,
+    interrupted: bool,
+    sync: &'static str,
+    cores: usize,
+    wall_s: f64,
+    cpu_s: Option<f64>,
+    peak_rss_bytes: Option<u64>,
+    body_ticks_per_second: f64,
+    contacts: u64,
+    contact_ticks: u64,
+    max_overlap_m: f64,
+    energy_start: f64,
+    energy_end: f64,
+    energy_drift: f64,
+    momentum_drift: f64,
+    /// What speculation did; nothing where nothing was speculated.
+    speculation: Option<Speculation>,
+    version: &'static str,
+}
+
+/// What speculation did, in the words of parallel simulation.
+#[derive(Debug, Serialize)]
+struct Speculation {
+    #[serde(flatten)]
+    stats: Stats,
+    /// Ticks that were committed, as a share of those that were computed.
+    efficiency: f64,
+}
+
+impl Outcome {
+    pub(super) fn new(scene: &Scene, report: &Report, sync: Sync, cores: usize, cost: &Cost) -> Self {
+        let body_ticks = report.bodies as f64 * report.tally.ticks as f64;
+        Outcome {
+            scenario: scene.name.clone(),
+            seed: scene.seed,
+            bodies: report.bodies,
+            seconds: report.seconds,
+            ticks_per_second: scene.ticks_per_second,
+            ticks: report.tally.ticks,
+            frames: report.frames,
+            digest: report.digest.to_string(),
+            interrupted: report.interrupted,
+            sync: sync.name(),
+            cores,
+            wall_s: cost.wall_s,
+            cpu_s: cost.cpu_s,
+            peak_rss_bytes: cost.peak_rss_bytes,
+            body_ticks_per_second: if cost.wall_s > 0.0 { body_ticks / cost.wall_s } else { 0.0 },
+            contacts: report.tally.contacts,
+            contact_ticks: report.tally.contact_ticks,
+            max_overlap_m: report.tally.max_overlap_m,
+            energy_start: report.start.energy(),
+            energy_end: report.end.energy(),
+            energy_drift: report.energy_drift(),
+            momentum_drift: report.momentum_drift(),
+            speculation: report
+                .speculation
+                .map(|stats| Speculation { stats, efficiency: stats.efficiency() }),
+            version: env!("CARGO_PKG_VERSION"),
+        }
+    }
+
+    /// One JSON object on a line of its own.
+    pub(super) fn json(&self) -> String {
+        let object = serde_json::to_string(self).expect("invariant: numbers and texts can be written");
+        object + "\n"
+    }
+
+    /// A few lines for people; `seconds` is how long the run was to be.
+    pub(super) fn text(&self, recording: Option<&Path>, seconds: f64) -> String {
+        let bodies = counted(self.bodies as u64, "body", "bodies");
+        let ticks = counted(self.ticks, "tick", "ticks");
+        let frames = counted(self.frames, "frame", "frames");
+        let mut text = format!("{}: {bodies}, {} s, {ticks}, {frames}", self.scenario, short(self.seconds));
+        let mut line = |label: &str, value: String| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "\n  {label:<11} {value}");
+        };
+        if self.interrupted {
+            line("interrupted", format!("after {} of {} s", short(self.seconds), short(seconds)));
+        }
+        line(
+            "contacts",
+            format!("{} ({} contact ticks)", grouped(self.contacts), grouped(self.contact_ticks)),
+        );
+        line("overlap", format!("{} mm at worst", short(self.max_overlap_m * 1e3)));
+        let (start, end) = (short(self.energy_start), short(self.energy_end));
+        line("energy", format!("{start} J at the start, {end} J at the end ({})", change(self.energy_drift)));
+        line("momentum", format!("{} drift", change(self.momentum_drift).trim_start_matches('+')));
+        let speed = self.seconds / self.wall_s;
+        line("wall time", format!("{} s, {} x real time", short(self.wall_s), short(speed)));
+        let cores = counted(self.cores as u64, "core", "cores");
+        let rate = grouped(self.body_ticks_per_second as u64);
+        line("speed", format!("{rate} body-ticks/s ({}, {cores})", self.sync));
+        if let Some(Speculation { stats, efficiency }) = &self.speculation {
+            let rollbacks =
+                counted(stats.primary_rollbacks + stats.secondary_rollbacks, "rollback", "rollbacks");
+            let steps = counted(stats.steps, "step", "steps");
+            line("speculation", format!("{steps}, {rollbacks}, {:.1} % of ticks kept", efficiency * 100.0));
+        }
+        if let Some(path) = recording {
+            line("recording", path.display().to_string());
+        }
+        line("digest", self.digest.clone());
+        text
+    }
+}

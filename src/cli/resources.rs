@@ -1,0 +1,57 @@
+//! What this process has taken from the machine, where the operating system says so.
+
+/// Processor time of all threads so far, seconds.
+#[cfg(unix)]
+pub(super) fn cpu_s() -> Option<f64> {
+    use nix::sys::resource::{UsageWho, getrusage};
+    let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+    let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 * 1e-6;
+    Some(seconds(usage.user_time()) + seconds(usage.system_time()))
+}
+
+/// Processor time of all threads so far, seconds.
+#[cfg(not(unix))]
+pub(super) fn cpu_s() -> Option<f64> {
+    None
+}
+
+/// The most memory this process has held at once, bytes.
+pub(super) fn peak_rss_bytes() -> Option<u64> {
+    // Not from getrusage, which on Linux may tell of the process that started this one.
+    peak_rss_of(&std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
+fn peak_rss_of(status: &str) -> Option<u64> {
+    let amount = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = amount.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// How many cores there are to run on; one if nobody knows.
+pub(super) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peak_memory_is_read_in_bytes() {
+        let status = "VmPeak:\t  999 kB\nVmHWM:\t   12 kB\nVmRSS:\t 3 kB\n";
+        assert_eq!(peak_rss_of(status), Some(12 * 1024));
+        assert_eq!(peak_rss_of("VmRSS:\t 3 kB\n"), None);
+        assert_eq!(peak_rss_of("VmHWM:\t x kB\n"), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn processor_time_grows_with_work() {
+        let before = cpu_s().unwrap();
+        let mut number = 1_u64;
+        while cpu_s().unwrap() == before {
+            number = std::hint::black_box(number.wrapping_mul(3));
+        }
+        assert!(cpu_s().unwrap() > before);
+    }
+}

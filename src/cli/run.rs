@@ -1,0 +1,152 @@
+//! `anachron run`: simulates a scene and says what came of it.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::failure::{Exit, Failure};
+use super::interrupt::Interrupt;
+use super::outcome::{Cost, Outcome};
+use super::progress::Progress;
+use super::recorder::Recorder;
+use super::source::{Changes, Source};
+use super::tuning::TuningArguments;
+use super::{console, resources};
+use crate::executor::{Report, RunError, Simulation, Sync};
+use crate::record::RecordError;
+use crate::scene::Scene;
+
+const EXAMPLES: &str = "\
+Examples:
+  anachron run
+  anachron run bouncing --set density=hi --seconds 10
+  anachron run pyramid --set response.iterations=32 --record pyramid.anr
+  anachron run my-scene.toml --set gravity=[0,-1.6,0] --json > result.json
+
+Ctrl-C ends a run at its next frame: its recording is complete up to there, the exit code is 130.
+A second Ctrl-C ends the program at once.";
+
+/// Simulate a scenario or a scene file
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// A scenario (see `anachron list`) or a scene file
+    #[arg(value_name = "SCENARIO|FILE.toml|FILE.json", default_value = crate::scenarios::DEFAULT)]
+    source: PathBuf,
+    #[command(flatten)]
+    changes: Changes,
+    /// How to carry out the run; the result is the same
+    #[arg(long, value_name = "NAME", value_parser = sync_parser(), default_value = Sync::default().name())]
+    sync: Sync,
+    /// How many cores to use; all of the machine's if not given
+    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    cores: Option<u32>,
+    /// Keep the frames in a file, for `render`, `export` and `diff`
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Write the outcome as one JSON object to standard output
+    #[arg(long)]
+    json: bool,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+    #[command(flatten)]
+    tuning: TuningArguments,
+}
+
+fn sync_parser() -> impl TypedValueParser<Value = Sync> {
+    let names = PossibleValuesParser::new(Sync::ALL.iter().map(|(name, _)| *name));
+    names.map(|chosen| {
+        Sync::ALL.iter().find(|(name, _)| *name == chosen).map_or_else(Sync::default, |(_, s)| *s)
+    })
+}
+
+/// How many cores a run will use if it may use `cores`.
+fn cores_used(sync: Sync, cores: usize) -> usize {
+    match sync {
+        Sync::Timewarp => cores,
+        Sync::Sequential | Sync::Loop | Sync::Chaos => cores.min(1),
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let scene = Source::of(&arguments.source).scene(&arguments.changes)?;
+    let cores_asked = arguments.cores.map_or_else(resources::cores, |cores| cores as usize);
+    let cores = cores_used(arguments.sync, cores_asked);
+    let simulation = Simulation::new(&scene)?
+        .sync(arguments.sync)
+        .cores(cores)
+        .tuning(arguments.tuning.for_scene(&scene))
+        .chaos_seed(arguments.tuning.chaos_seed());
+    if !arguments.quiet {
+        console::warn(&scene.validate()?);
+        if arguments.cores.is_some() && cores < cores_asked {
+            tell_cores(arguments.sync, cores);
+        }
+    }
+    // The scene is good and Ctrl-C is watched for: only now may an older recording be replaced.
+    let interrupt = Interrupt::watch()?;
+    let recorder = arguments.record.as_deref().map(|path| Recorder::create(path, &scene)).transpose()?;
+    let (report, cost) = carry_out(&scene, &simulation, recorder, &interrupt, arguments.quiet)?;
+    let outcome = Outcome::new(&scene, &report, arguments.sync, cores, &cost);
+    if !arguments.quiet {
+        console::tell(outcome.text(arguments.record.as_deref(), scene.seconds));
+    }
+    if arguments.json {
+        console::print(&outcome.json())?;
+    }
+    Ok(if report.interrupted { Exit::Interrupted } else { Exit::Done })
+}
+
+fn tell_cores(sync: Sync, cores: usize) {
+    console::tell(format_args!("note: `--sync {}` uses {cores} core", sync.name()));
+}
+
+/// Runs to the end or to the next frame after Ctrl-C, and completes the recording.
+fn carry_out(
+    scene: &Scene,
+    simulation: &Simulation,
+    mut recorder: Option<Recorder>,
+    interrupt: &Interrupt,
+    quiet: bool,
+) -> Result<(Report, Cost), Failure> {
+    let frames = simulation.world().time.frame_count();
+    let mut unwritten: Option<RecordError> = None;
+    let mut progress = Progress::start(quiet);
+    let (started, cpu_before) = (Instant::now(), resources::cpu_s());
+    let done = simulation.run(|frame| {
+        if let Some(Err(error)) = recorder.as_mut().map(|recorder| recorder.write(frame)) {
+            unwritten = Some(error);
+            return ControlFlow::Break(());
+        }
+        let total_s = scene.seconds;
+        progress.show(frame.time_s / total_s, |elapsed_s| {
+            format!("{:.3} of {total_s:.3} s, {:.2} x real time", frame.time_s, frame.time_s / elapsed_s)
+        });
+        // After the last frame there is nothing left to interrupt.
+        let is_last = frame.index + 1 == frames;
+        if interrupt.is_requested() && !is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let wall_s = started.elapsed().as_secs_f64();
+    progress.finish();
+    if let Some(error) = unwritten {
+        return Err(error.into());
+    }
+    let report = done.map_err(|error| failed(error, recorder.as_ref()))?;
+    if let Some(recorder) = recorder {
+        recorder.finish(&report)?;
+    }
+    let cpu_s = resources::cpu_s().zip(cpu_before).map(|(after, before)| after - before);
+    Ok((report, Cost { wall_s, cpu_s, peak_rss_bytes: resources::peak_rss_bytes() }))
+}
+
+fn failed(error: RunError, recorder: Option<&Recorder>) -> Failure {
+    let failure = Failure::from(error);
+    match recorder {
+        Some(recorder) => failure.adding(format_args!("{} has the frames before", recorder.path().display())),
+        None => failure,
+    }
+}

@@ -1,0 +1,185 @@
+//! The protocol driven by one thread without actors: in a sensible order, or in a seeded adversarial one.
+//!
+//! The sensible order is the honest lower bound of what speculation costs. The adversarial one delays, starves
+//! and interleaves as it likes, keeping only the order of messages between each two entities, and must commit
+//! the same frames.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::crowd::{Commons, FrameFeed, Tuning, tally};
+use super::{RunError, Tally};
+use crate::frame::Frame;
+use crate::physics::World;
+use crate::protocol::{Entity, EntityId, Message, Outbox, Stats, Step};
+use crate::time::Tick;
+
+/// The order in which things happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Messages first, then entities in turn.
+    Sensible,
+    /// Anything that may happen, chosen by a random number generator with this seed.
+    Adversarial(u64),
+}
+
+/// Runs the world to its last tick, or until `sink` breaks.
+pub fn run(
+    world: &Arc<World>,
+    tuning: &Tuning,
+    order: Order,
+    sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+) -> Result<(Tally, Stats), RunError> {
+    let mut run = Run::new(world, tuning, order);
+    let flow = run.to_the_end(sink);
+    let mut stats = Stats::default();
+    for entity in &mut run.entities {
+        stats.add(&if flow.is_continue() { entity.finish(world) } else { *entity.stats() });
+    }
+    let ticks = if flow.is_continue() { world.time.last_tick } else { run.commons.counters.gvt() };
+    Ok((tally(&stats, ticks), stats))
+}
+
+struct Run {
+    commons: Commons,
+    entities: Vec<Entity<World>>,
+    /// Messages between each two entities, in order.
+    channels: BTreeMap<(EntityId, EntityId), VecDeque<Message<World>>>,
+    /// The same in the order they were sent, for the sensible order.
+    mail: VecDeque<(EntityId, EntityId)>,
+    /// Entities that may be able to step.
+    ready: VecDeque<EntityId>,
+    is_ready: Vec<bool>,
+    /// Entities that wait for global virtual time to reach a tick.
+    waiting: BTreeMap<Tick, Vec<EntityId>>,
+    out: Outbox<World>,
+    random: Option<u64>,
+}
+
+impl Run {
+    fn new(world: &Arc<World>, tuning: &Tuning, order: Order) -> Self {
+        let commons = Commons::new(world.clone(), tuning);
+        let entities = commons.entities();
+        Run {
+            ready: entities.iter().map(Entity::id).collect(),
+            is_ready: vec![true; entities.len()],
+            commons,
+            entities,
+            channels: BTreeMap::new(),
+            mail: VecDeque::new(),
+            waiting: BTreeMap::new(),
+            out: Outbox::default(),
+            random: match order {
+                Order::Sensible => None,
+                Order::Adversarial(seed) => Some(seed ^ 0x9e37_79b9_7f4a_7c15),
+            },
+        }
+    }
+
+    fn to_the_end(&mut self, sink: &mut dyn FnMut(Frame) -> ControlFlow<()>) -> ControlFlow<()> {
+        let mut feed = FrameFeed::new();
+        feed.emit(&self.commons, 0, sink)?;
+        while let Some(what) = self.next_action() {
+            let gvt_may_move = match what {
+                Action::Deliver(from, to) => self.deliver(from, to),
+                Action::Step(entity) => self.step(entity),
+            };
+            if gvt_may_move && let Some(gvt) = self.commons.counters.advance() {
+                feed.emit(&self.commons, gvt, sink)?;
+                self.wake(gvt);
+            }
+        }
+        let gvt = self.commons.counters.gvt();
+        assert_eq!(
+            gvt,
+            self.commons.limits.last_tick,
+            "nothing is left to do, and yet nobody is done: {}",
+            self.dump()
+        );
+        ControlFlow::Continue(())
+    }
+
+    /// What happens next; nothing if everything has happened.
+    fn next_action(&mut self) -> Option<Action> {
+        let Some(random) = &mut self.random else {
+            let mail = self.mail.pop_front().map(|(from, to)| Action::Deliver(from, to));
+            return mail.or_else(|| self.ready.pop_front().map(Action::Step));
+        };
+        *random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let choices = self.channels.len() + self.ready.len();
+        let choice = (*random >> 33) as usize % choices.max(1);
+        if choice < self.channels.len() {
+            return self.channels.keys().nth(choice).map(|(from, to)| Action::Deliver(*from, *to));
+        }
+        self.ready.swap_remove_back(choice - self.channels.len()).map(Action::Step)
+    }
+
+    /// Hands over the oldest message of a channel.
+    fn deliver(&mut self, from: EntityId, to: EntityId) -> bool {
+        let channel = self.channels.get_mut(&(from, to)).expect("invariant: the channel has mail");
+        let message = channel.pop_front().expect("invariant: the channel has mail");
+        if channel.is_empty() {
+            self.channels.remove(&(from, to));
+        }
+        self.entities[to.0 as usize].handle(from, message, &mut self.out);
+        self.make_ready(to);
+        self.carry_out(to)
+    }
+
+    /// Lets an entity do what it may.
+    fn step(&mut self, id: EntityId) -> bool {
+        self.is_ready[id.0 as usize] = false;
+        let Commons { world, limits, counters, table, .. } = &self.commons;
+        let entity = &mut self.entities[id.0 as usize];
+        let gvt = counters.gvt();
+        entity.settle(gvt);
+        match entity.step(world, limits, gvt, &mut self.out) {
+            Step::Write(plan) => {
+                let written = table.write(world, &plan, gvt);
+                entity.written(plan, written, &mut self.out);
+                self.make_ready(id);
+            }
+            Step::WaitFor(tick) => self.waiting.entry(tick).or_default().push(id),
+            Step::Owes | Step::Done => {}
+        }
+        self.carry_out(id)
+    }
+
+    /// Does what a handler of `id` wanted done.
+    fn carry_out(&mut self, id: EntityId) -> bool {
+        let gvt_may_move = self.commons.apply(id, &mut self.out);
+        for (to, message) in self.out.messages.drain(..) {
+            self.channels.entry((id, to)).or_default().push_back(message);
+            if self.random.is_none() {
+                self.mail.push_back((id, to));
+            }
+        }
+        gvt_may_move
+    }
+
+    fn make_ready(&mut self, id: EntityId) {
+        if !std::mem::replace(&mut self.is_ready[id.0 as usize], true) {
+            self.ready.push_back(id);
+        }
+    }
+
+    fn wake(&mut self, gvt: Tick) {
+        while let Some(waiting) = self.waiting.first_entry().filter(|waiting| *waiting.key() <= gvt) {
+            for id in waiting.remove() {
+                self.make_ready(id);
+            }
+        }
+    }
+
+    /// Where everybody stands, for the message of an impossible end.
+    fn dump(&self) -> String {
+        let behind = self.entities.iter().filter(|entity| entity.lvt() < self.commons.limits.last_tick);
+        behind.take(8).map(|e| format!("{} at tick {} owes {}; ", e.id(), e.lvt(), e.owes())).collect()
+    }
+}
+
+enum Action {
+    Deliver(EntityId, EntityId),
+    Step(EntityId),
+}

@@ -1,0 +1,129 @@
+//! What the protocol asks of the physics. The protocol moves versions, contacts and promises about; what a
+//! flight, a contact or a response is, it does not know. Tests put a tiny world behind this trait.
+
+use std::sync::Arc;
+
+use crate::physics::Aabb;
+use crate::time::Tick;
+
+/// Place of a body in the world's list.
+pub type Place = u32;
+
+/// The physics, as the protocol sees it. Pure: the same arguments give the same answers, always.
+pub trait Dynamics {
+    /// Motion of one body over a range of ticks.
+    type Flight: Clone;
+    /// What a pair remembers from the tick before.
+    type Memory: Clone;
+    /// What others need to know of a body that touches several things.
+    type Standing;
+
+    /// Whether two standings are the same to the bit.
+    fn same_standing(a: &Self::Standing, b: &Self::Standing) -> bool;
+
+    /// Radius of a ball about a body's centre that holds it.
+    fn radius(&self, body: Place) -> f64;
+
+    /// Bounds of everything a body covers at the ticks `from..=to`, with room for the margin of touching.
+    fn bounds(&self, body: Place, flight: &Self::Flight, from: Tick, to: Tick) -> Aabb;
+
+    /// The first tick of `from..=to` at which the bodies of one crew touch static geometry or each other.
+    fn first_own_touch(&self, crew: &[(Place, Self::Flight)], from: Tick, to: Tick) -> Option<Tick>;
+
+    /// The first tick of `from..=to` at which two bodies touch.
+    fn first_touch(
+        &self,
+        a: (Place, &Self::Flight),
+        b: (Place, &Self::Flight),
+        from: Tick,
+        to: Tick,
+    ) -> Option<Tick>;
+
+    /// How a crew goes on after `tick`, given what it touches there.
+    fn respond(&self, tick: Tick, moment: &Moment<Self>) -> Response<Self>;
+}
+
+/// Everything a crew knows about one tick.
+pub struct Moment<'a, D: Dynamics + ?Sized> {
+    /// Bodies of the crew with their flights.
+    pub crew: &'a [(Place, D::Flight)],
+    /// What pairs remember, if they touched at the tick before.
+    pub memories: &'a [Remembered<D>],
+    /// Bodies of others that touch bodies of the crew.
+    pub strangers: &'a [Stranger<D>],
+}
+
+/// What a pair remembers: the crew's body, its partner as the physics numbers it, and the memory.
+pub struct Remembered<D: Dynamics + ?Sized> {
+    /// A body of the crew.
+    pub own: Place,
+    /// Whom it touched.
+    pub partner: PartnerKey,
+    /// What the two remember.
+    pub memory: D::Memory,
+}
+
+impl<D: Dynamics + ?Sized> Clone for Remembered<D> {
+    fn clone(&self) -> Self {
+        Remembered { own: self.own, partner: self.partner, memory: self.memory.clone() }
+    }
+}
+
+/// A partner of a body, in an order in which bodies come before static geometry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PartnerKey {
+    /// Another body.
+    Body(Place),
+    /// Static geometry, by its id.
+    Static(u32),
+}
+
+/// A body of another entity that touches the crew at a tick.
+pub struct Stranger<D: Dynamics + ?Sized> {
+    /// Which body.
+    pub body: Place,
+    /// Its flight at that tick.
+    pub flight: D::Flight,
+    /// The bodies of the crew it touches, ascending.
+    pub touches: Vec<Place>,
+    /// What it has told of itself; nothing as long as it touches only this crew.
+    pub standing: Option<Arc<D::Standing>>,
+}
+
+/// How a crew goes on.
+pub struct Response<D: Dynamics + ?Sized> {
+    /// New flights of the bodies that touched something; the others fly on.
+    pub flights: Vec<(Place, D::Flight)>,
+    /// What pairs remember for the next tick.
+    pub memories: Vec<Remembered<D>>,
+    /// Standing of each body of the crew that touches a stranger, and what it touches.
+    pub told: Vec<Told<D>>,
+    /// Whether all strangers have told all there is to tell. If not, more is on its way, and going on would be in
+    /// vain.
+    pub complete: bool,
+    /// Whether somebody is held rather than bounced off: then the next contact is likely one tick away.
+    pub lingers: bool,
+    /// For the statistics.
+    pub seen: Seen,
+}
+
+/// The standing of one body of the crew.
+pub struct Told<D: Dynamics + ?Sized> {
+    /// Which body.
+    pub own: Place,
+    /// Everything it touches.
+    pub partners: Vec<PartnerKey>,
+    /// Its standing.
+    pub standing: Arc<D::Standing>,
+}
+
+/// What a crew saw at one tick. Pairs with strangers are counted by the body with the smaller place.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// Pairs in touch.
+    pub touches: u32,
+    /// Of these, pairs that did not touch at the tick before.
+    pub new_touches: u32,
+    /// Deepest overlap, metres.
+    pub overlap_m: f64,
+}

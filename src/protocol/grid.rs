@@ -1,0 +1,107 @@
+//! Cells of unbounded space, and the buckets they belong to.
+//!
+//! Bodies of very different sizes live on levels of ever coarser cells, each twice as wide as the one below, so
+//! that a body never covers many cells of its own level. A track is written on its own level and on all coarser
+//! levels in use; two bodies meet on the coarser of their two levels.
+
+use crate::math::Vec3;
+use crate::physics::Aabb;
+
+/// A cell: its level and coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cell {
+    level: u8,
+    at: [i32; 3],
+}
+
+impl Cell {
+    /// How coarse it is.
+    pub fn level(&self) -> u8 {
+        self.level
+    }
+}
+
+/// A division of space into cells and buckets.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    /// Width of the finest cells.
+    cell_m: f64,
+    /// Levels in use, ascending.
+    levels: Vec<u8>,
+    buckets: u32,
+}
+
+/// Coordinates beyond this many cells share the outermost cell: far away is rare and may be slow.
+const FARTHEST: f64 = 1e9;
+/// Neighbouring cells in blocks of this many per axis share a bucket, so that near things lie near in memory.
+const BLOCK_BITS: i32 = 1;
+
+impl Grid {
+    /// A grid for bodies with these radii. `scale` is the width of a cell in diameters of the typical body.
+    pub fn new(radii: &[f64], scale: f64, buckets: u32) -> Self {
+        let mut sorted = radii.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let typical = sorted.get(sorted.len() / 2).copied().unwrap_or(0.5);
+        let mut grid = Grid { cell_m: 2.0 * typical * scale, levels: Vec::new(), buckets: buckets.max(1) };
+        for radius in radii {
+            let level = grid.level_of(*radius);
+            if let Err(at) = grid.levels.binary_search(&level) {
+                grid.levels.insert(at, level);
+            }
+        }
+        grid
+    }
+
+    /// Number of buckets.
+    pub fn buckets(&self) -> u32 {
+        self.buckets
+    }
+
+    /// Width of the cells of a level, metres.
+    pub fn width_m(&self, level: u8) -> f64 {
+        self.cell_m * f64::from(level).exp2()
+    }
+
+    /// The level of a body: the finest on which it is no wider than a cell.
+    pub fn level_of(&self, radius: f64) -> u8 {
+        let mut level = 0;
+        while level < 60 && 2.0 * radius > self.width_m(level) {
+            level += 1;
+        }
+        level
+    }
+
+    /// Appends the cells that `bounds` covers on `level` and every coarser level in use.
+    pub fn cells(&self, bounds: &Aabb, level: u8, out: &mut Vec<Cell>) {
+        out.clear();
+        for level in self.levels.iter().copied().filter(|used| *used >= level) {
+            let width = self.width_m(level);
+            let corner =
+                |v: Vec3| [v.x, v.y, v.z].map(|c| (c / width).floor().clamp(-FARTHEST, FARTHEST) as i32);
+            let (low, high) = (corner(bounds.min), corner(bounds.max));
+            for x in low[0]..=high[0] {
+                for y in low[1]..=high[1] {
+                    for z in low[2]..=high[2] {
+                        out.push(Cell { level, at: [x, y, z] });
+                    }
+                }
+            }
+        }
+    }
+
+    /// How many cells of one level `bounds` covers.
+    pub fn coverage(&self, bounds: &Aabb, level: u8) -> f64 {
+        let size = (bounds.max - bounds.min) / self.width_m(level);
+        size.iter().map(|s| s.floor() + 2.0).product()
+    }
+
+    /// The bucket of a cell. Blocks of cells are scattered; the cells of a block stay together.
+    pub fn bucket(&self, cell: &Cell) -> u32 {
+        let mut hash = u64::from(cell.level).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for c in cell.at {
+            hash = (hash ^ (c >> BLOCK_BITS) as u32 as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
+            hash ^= hash >> 32;
+        }
+        (hash % u64::from(self.buckets)) as u32
+    }
+}

@@ -1,0 +1,151 @@
+//! The timeline of an entity: segments of flight, each ending where something touched or where the last step ended.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::bucket::Track;
+use super::dynamics::{Dynamics, Moment, Place, Remembered, Response, Stranger};
+use super::message::{EntityId, Version};
+use crate::time::Tick;
+
+/// A stranger in touch with the crew, and the version of its entity at that tick.
+pub(super) struct Known<D: Dynamics> {
+    pub entity: EntityId,
+    pub version: Version,
+    pub stranger: Stranger<D>,
+}
+
+/// What has been told to an entity about a body of the crew.
+pub(super) struct Tale<D: Dynamics> {
+    pub own: Place,
+    pub to: EntityId,
+    pub standing: Arc<D::Standing>,
+}
+
+/// Ticks `first..=last` of the crew in free flight.
+///
+/// Invariant: contacts are known only at `last`; whatever is learnt about an earlier tick cuts the segment there.
+pub(super) struct Segment<D: Dynamics> {
+    pub version: Version,
+    pub first: Tick,
+    pub last: Tick,
+    pub crew: Vec<(Place, D::Flight)>,
+    pub tracks: Vec<Arc<Track<D>>>,
+    /// What pairs remember that touched at `first - 1`.
+    pub memories: Vec<Remembered<D>>,
+    /// It was held by something at `first - 1`, and will most likely turn out to be held still.
+    pub expectant: bool,
+    /// Where the crew touches static geometry or itself, if that is within the segment as it was written.
+    pub own_touch: Option<Tick>,
+    /// Strangers in touch at `last`.
+    pub strangers: Vec<Known<D>>,
+    /// What has been told at `last`.
+    pub tales: Vec<Tale<D>>,
+    /// How the crew goes on from `last`, as far as is known.
+    pub response: Option<Response<D>>,
+}
+
+impl<D: Dynamics> Segment<D> {
+    /// Whether the crew touches anything at the end of the segment.
+    pub fn touches(&self) -> bool {
+        !self.strangers.is_empty() || self.own_touch == Some(self.last)
+    }
+
+    /// Works out how the crew goes on from the end of the segment.
+    pub fn respond(&self, dynamics: &D) -> Response<D> {
+        // Pairs remember only if they touched at the tick before, that is if this segment is one tick long.
+        let memories = if self.first == self.last { &self.memories[..] } else { &[] };
+        // A version that is about to be taken back may still be listed beside the one that replaces it.
+        let mut strangers: Vec<&Known<D>> = self.strangers.iter().collect();
+        strangers.sort_by_key(|known| (known.stranger.body, std::cmp::Reverse(known.version)));
+        strangers.dedup_by_key(|known| known.stranger.body);
+        let strangers: Vec<Stranger<D>> = strangers.iter().map(|known| known.stranger.clone()).collect();
+        dynamics.respond(self.last, &Moment { crew: &self.crew, memories, strangers: &strangers })
+    }
+}
+
+impl<D: Dynamics> Clone for Stranger<D> {
+    fn clone(&self) -> Self {
+        Stranger {
+            body: self.body,
+            flight: self.flight.clone(),
+            touches: self.touches.clone(),
+            standing: self.standing.clone(),
+        }
+    }
+}
+
+/// The segments of an entity, ascending and without gaps.
+pub(super) struct History<D: Dynamics> {
+    segments: VecDeque<Segment<D>>,
+}
+
+impl<D: Dynamics> Default for History<D> {
+    fn default() -> Self {
+        History { segments: VecDeque::new() }
+    }
+}
+
+impl<D: Dynamics> History<D> {
+    pub fn latest(&self) -> Option<&Segment<D>> {
+        self.segments.back()
+    }
+
+    pub fn latest_mut(&mut self) -> Option<&mut Segment<D>> {
+        self.segments.back_mut()
+    }
+
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    pub fn push(&mut self, segment: Segment<D>) {
+        debug_assert!(self.latest().is_none_or(|latest| latest.last + 1 == segment.first), "no gaps");
+        self.segments.push_back(segment);
+    }
+
+    /// The segment that covers `tick` in `version`. `None` if that has been taken back.
+    pub fn at(&mut self, tick: Tick, version: Version) -> Option<&mut Segment<D>> {
+        let place = self.segments.partition_point(|segment| segment.last < tick);
+        let segment = self.segments.get_mut(place)?;
+        (segment.first <= tick && segment.version == version).then_some(segment)
+    }
+
+    /// Whether the crew has gone on from a contact, known or expected, at or after `tick`.
+    pub fn hurried_from(&self, tick: Tick) -> bool {
+        let gone_on = self.segments.len().saturating_sub(1);
+        let later = self.segments.iter().take(gone_on).rev().take_while(|segment| segment.last >= tick);
+        later.into_iter().any(|segment| segment.touches() || segment.expectant)
+    }
+
+    /// Takes back everything after `tick`. Calls `lost` with the end, the version and the strangers of every
+    /// moment that is gone.
+    pub fn cut(&mut self, tick: Tick, mut lost: impl FnMut(Tick, Version, Vec<Known<D>>)) {
+        while let Some(segment) = self.segments.back_mut().filter(|segment| segment.last > tick) {
+            let strangers = std::mem::take(&mut segment.strangers);
+            if !strangers.is_empty() {
+                lost(segment.last, segment.version, strangers);
+            }
+            let keep = segment.first <= tick;
+            let end = if keep { tick + 1 } else { segment.first };
+            for track in &segment.tracks {
+                track.cut(end);
+            }
+            if !keep {
+                self.segments.pop_back();
+                continue;
+            }
+            segment.last = tick;
+            segment.tales.clear();
+            segment.response = None;
+            break;
+        }
+    }
+
+    /// Drops the segments that end before `gvt`, each shown once more before it goes.
+    pub fn drop_before(&mut self, gvt: Tick, mut commit: impl FnMut(Segment<D>)) {
+        while self.segments.front().is_some_and(|segment| segment.last < gvt) {
+            commit(self.segments.pop_front().expect("invariant: there is a first one"));
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What entities tell each other, and what a handler wants done.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::dynamics::{Dynamics, Place};
+use crate::time::Tick;
+
+/// An entity: a body or a crew of bodies with one local virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntityId(pub u32);
+
+impl fmt::Display for EntityId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "entity {}", self.0)
+    }
+}
+
+/// Tells apart what an entity did at a tick from what it did there after taking that back. Never used twice.
+pub type Version = u32;
+
+/// A moment of two entities: a tick, and the versions of both sides at that tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct At {
+    /// The tick.
+    pub tick: Tick,
+    /// Version of the one who sends.
+    pub from: Version,
+    /// Version of the one who receives.
+    pub to: Version,
+}
+
+/// A message from entity to entity. All but answers are owed until they are answered.
+pub enum Message<D: Dynamics + ?Sized> {
+    /// My body touches yours. Acts on the way from `at.tick` to the next tick.
+    Event {
+        /// When, and between which versions.
+        at: At,
+        /// Identifies the answer.
+        serial: u64,
+        /// The sender's body, its flight at that tick, and the receiver's body.
+        mine: Place,
+        /// Flight of the sender's body.
+        flight: D::Flight,
+        /// The receiver's body.
+        yours: Place,
+    },
+    /// What I did at that tick no longer holds: nothing of mine touches you there.
+    Antievent {
+        /// When, and between which versions.
+        at: At,
+        /// Identifies the answer.
+        serial: u64,
+    },
+    /// What you need to know of a body of mine that touches you and others.
+    Standing {
+        /// When, and between which versions.
+        at: At,
+        /// Identifies the answer.
+        serial: u64,
+        /// The sender's body.
+        mine: Place,
+        /// Its standing.
+        standing: Arc<D::Standing>,
+    },
+    /// Heard, and acted on. `refused` if the version it was meant for is gone.
+    Answer {
+        /// Which message.
+        serial: u64,
+        /// The receiver has taken back what the message was about.
+        refused: bool,
+    },
+}
+
+impl<D: Dynamics + ?Sized> Clone for Message<D> {
+    fn clone(&self) -> Self {
+        match self {
+            Message::Event { at, serial, mine, flight, yours } => {
+                let flight = flight.clone();
+                Message::Event { at: *at, serial: *serial, mine: *mine, flight, yours: *yours }
+            }
+            Message::Antievent { at, serial } => Message::Antievent { at: *at, serial: *serial },
+            Message::Standing { at, serial, mine, standing } => {
+                let standing = standing.clone();
+                Message::Standing { at: *at, serial: *serial, mine: *mine, standing }
+            }
+            Message::Answer { serial, refused } => Message::Answer { serial: *serial, refused: *refused },
+        }
+    }
+}
+
+/// What a handler wants done, in this order: the log is cut, then grows; the counters move; then messages leave.
+/// The order matters: an answer must not leave before the counters have been moved.
+pub struct Outbox<D: Dynamics + ?Sized> {
+    /// Flights that begin after this tick are taken back.
+    pub landed: Option<Tick>,
+    /// Flights that begin at a tick.
+    pub took_off: Vec<(Place, Tick, D::Flight)>,
+    /// The entity's count moves from one tick to another.
+    pub counted: Option<(Tick, Tick)>,
+    /// Messages, in order.
+    pub messages: Vec<(EntityId, Message<D>)>,
+}
+
+impl<D: Dynamics + ?Sized> Default for Outbox<D> {
+    fn default() -> Self {
+        Outbox { landed: None, took_off: Vec::new(), counted: None, messages: Vec::new() }
+    }
+}
+
+impl<D: Dynamics + ?Sized> Outbox<D> {
+    /// Forgets everything, so that it can be filled again.
+    pub fn clear(&mut self) {
+        self.landed = None;
+        self.took_off.clear();
+        self.counted = None;
+        self.messages.clear();
+    }
+
+    pub(super) fn land(&mut self, after: Tick) {
+        self.took_off.retain(|(_, from, _)| *from <= after);
+        self.landed = Some(self.landed.map_or(after, |earlier| earlier.min(after)));
+    }
+
+    pub(super) fn count(&mut self, from: Tick, to: Tick) {
+        let from = self.counted.map_or(from, |(first, _)| first);
+        self.counted = (from != to).then_some((from, to));
+    }
+}

@@ -1,0 +1,32 @@
+//! The Time Warp protocol as state machines without IO: no actor, clock, thread or socket in here.
+//!
+//! An [`Entity`] owns one body or a crew of several. It flies ahead in its own time, writes its tracks into the
+//! temporal volumetric hash table, learns there whom it touches, tells them, and takes back what it did when it
+//! learns that it was wrong. Executors carry its messages about; they decide nothing.
+//!
+//! The ideas, each of which `docs/protocol.md` argues for:
+//!
+//! 1. **Versions.** Every truncation starts a new version. A contact is between two versions, and what arrives
+//!    for a version that is gone is refused.
+//! 2. **Contacts live at the end of a segment.** Any change of what is known at tick t cuts the timeline back to
+//!    t. That one rule is the whole of rollback.
+//! 3. **Always receptive.** Every message is handled in full when it arrives, in every phase, and answered at
+//!    once, after the cut and after the counters have been moved. Nobody waits inside a handler.
+//! 4. **Who owes does not step.** An entity goes on only when everything it sent has been answered; so its local
+//!    virtual time bounds everything it can still cause.
+
+mod bucket;
+mod counters;
+mod dynamics;
+mod entity;
+mod grid;
+mod history;
+mod message;
+mod rigid;
+
+pub use bucket::{Bucket, Found, Track};
+pub use counters::Counters;
+pub use dynamics::{Dynamics, Moment, PartnerKey, Place, Remembered, Response, Seen, Stranger, Told};
+pub use entity::{Entity, Limits, Plan, Stats, Step, Written};
+pub use grid::{Cell, Grid};
+pub use message::{EntityId, Message, Outbox, Version};

@@ -1,0 +1,99 @@
+//! Runs the program in a folder of its own. Knows nothing of what it should do.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder that is gone after the test.
+pub struct Sandbox {
+    folder: TempDir,
+}
+
+/// What the program left behind when it ended.
+pub struct Ended {
+    asked: String,
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Sandbox {
+    pub fn new() -> Self {
+        Sandbox { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    /// Names of all files, in order.
+    pub fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().to_str().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// The program, about to start in the folder, with its output caught.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anachron"));
+        command.args(arguments).current_dir(self.folder.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, arguments: &[&str]) -> Ended {
+        Ended::of(arguments, self.command(arguments).output().unwrap())
+    }
+
+    /// Runs the program, which must do what it was asked, and returns its standard output.
+    pub fn good(&self, arguments: &[&str]) -> String {
+        let ended = self.run(arguments);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.stdout
+    }
+
+    /// Runs the program with `--json` and returns what it says.
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        let arguments = [arguments, &["--json", "--quiet"]].concat();
+        serde_json::from_str(&self.good(&arguments)).unwrap()
+    }
+
+    /// The digest of a run.
+    pub fn digest(&self, arguments: &[&str]) -> String {
+        self.json(arguments)["digest"].as_str().unwrap().to_owned()
+    }
+}
+
+impl fmt::Debug for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ended { asked, code, stdout, stderr } = self;
+        write!(f, "`anachron {asked}` ended with {code:?}\nstdout: {stdout}\nstderr: {stderr}")
+    }
+}
+
+impl Ended {
+    pub fn of(arguments: &[&str], output: Output) -> Self {
+        let ended = Ended {
+            asked: arguments.join(" "),
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        };
+        assert!(!ended.stderr.contains("panicked"), "{ended:?}");
+        ended
+    }
+}

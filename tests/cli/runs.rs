@@ -1,0 +1,207 @@
+//! `run`, `list`, `scene` and `check`.
+
+use anachron::executor::Sync;
+use anachron::scenarios::{self, SCENARIOS};
+use serde_json::Value;
+
+use crate::program::Sandbox;
+
+/// What `--json` promises.
+const KEYS: &[&str] = &[
+    "scenario",
+    "bodies",
+    "seconds",
+    "ticks",
+    "frames",
+    "digest",
+    "sync",
+    "cores",
+    "wall_s",
+    "cpu_s",
+    "contacts",
+    "contact_ticks",
+    "energy_start",
+    "energy_end",
+    "energy_drift",
+    "momentum_drift",
+    "max_overlap_m",
+    "peak_rss_bytes",
+    "interrupted",
+    "seed",
+    "ticks_per_second",
+    "version",
+];
+
+#[test]
+fn json_is_one_object_with_all_keys() {
+    let sandbox = Sandbox::new();
+    let ended = sandbox.run(&["run", "stack", "--bodies", "3", "--seconds", "0.5", "--seed", "7", "--json"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.stdout.lines().count(), 1);
+    let object: Value = serde_json::from_str(&ended.stdout).unwrap();
+    for key in KEYS {
+        assert!(object.get(key).is_some(), "{key} is missing in {object}");
+    }
+    assert_eq!(object["scenario"], "stack");
+    assert_eq!(object["bodies"], 3);
+    assert_eq!(object["seed"], 7);
+    assert_eq!(object["seconds"], 0.5);
+    assert_eq!(object["ticks_per_second"], 240.0);
+    assert_eq!(object["ticks"], 120);
+    assert_eq!(object["frames"], 31);
+    assert_eq!(object["sync"], "sequential");
+    assert_eq!(object["cores"], 1);
+    assert_eq!(object["interrupted"], false);
+    assert_eq!(object["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(object["contacts"], 3);
+    let digest = object["digest"].as_str().unwrap();
+    assert!(digest.len() == 32 && digest.chars().all(|c| c.is_ascii_hexdigit()), "{digest}");
+    assert!(object["wall_s"].as_f64().unwrap() > 0.0);
+    assert!(object["energy_start"].as_f64().unwrap() > 0.0);
+    if cfg!(target_os = "linux") {
+        assert!(object["cpu_s"].as_f64().unwrap() > 0.0);
+        assert!(object["peak_rss_bytes"].as_u64().unwrap() > 1 << 20);
+    }
+}
+
+#[test]
+fn people_read_standard_error_and_pipes_stay_clean() {
+    let sandbox = Sandbox::new();
+    let ended = sandbox.run(&["run", "stack", "--seconds", "0.1"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.stdout, "");
+    let digest = sandbox.digest(&["run", "stack", "--seconds", "0.1"]);
+    for part in ["stack: 10 bodies", "contacts", "overlap", "energy", "momentum", "body-ticks/s", &digest] {
+        assert!(ended.stderr.contains(part), "{part} is missing in {}", ended.stderr);
+    }
+    assert!(!ended.stderr.contains(['\r', '\u{1b}']), "no progress bar without a terminal: {ended:?}");
+    let quiet = sandbox.run(&["run", "stack", "--seconds", "0.1", "--quiet"]);
+    assert_eq!((quiet.code, quiet.stdout.as_str(), quiet.stderr.as_str()), (Some(0), "", ""));
+}
+
+#[test]
+fn the_default_scenario_needs_no_arguments() {
+    let sandbox = Sandbox::new();
+    let object = sandbox.json(&["run", "--seconds", "0.1"]);
+    assert_eq!(object["scenario"], scenarios::DEFAULT);
+    assert_eq!(object["bodies"], scenarios::find(scenarios::DEFAULT).unwrap().bodies);
+}
+
+#[test]
+fn every_way_of_running_has_the_same_digest() {
+    let sandbox = Sandbox::new();
+    let plain = sandbox.digest(&["run", "bowl", "--bodies", "60", "--seconds", "1"]);
+    for (name, _) in Sync::ALL {
+        for cores in ["1", "2"] {
+            let other = ["run", "bowl", "--bodies", "60", "--seconds", "1", "--sync", name, "--cores", cores];
+            assert_eq!(sandbox.digest(&other), plain, "{name} on {cores}");
+        }
+    }
+    let recorded = ["run", "bowl", "--bodies", "60", "--seconds", "1", "--record", "bowl.anr"];
+    assert_eq!(sandbox.digest(&recorded), plain);
+    let other_seed = ["run", "bowl", "--bodies", "60", "--seconds", "1", "--seed", "43"];
+    assert_ne!(sandbox.digest(&other_seed), plain);
+    let other_field = ["run", "bowl", "--bodies", "60", "--seconds", "1", "--set", "gravity[1]=-9.8"];
+    assert_ne!(sandbox.digest(&other_field), plain);
+}
+
+#[test]
+fn a_printed_scene_runs_to_the_digest_of_its_scenario() {
+    let sandbox = Sandbox::new();
+    for scenario in SCENARIOS {
+        let name = scenario.name;
+        let asked = ["--bodies", "27", "--seconds", "0.3", "--seed", "18446744073709551615"];
+        let digest = sandbox.digest(&[&["run", name], &asked[..]].concat());
+        let toml = sandbox.good(&[&["scene", name], &asked[..]].concat());
+        sandbox.write("printed.toml", &toml);
+        assert_eq!(sandbox.digest(&["run", "printed.toml"]), digest, "{name} as TOML");
+        let json = sandbox.good(&[&["scene", name, "--json"], &asked[..]].concat());
+        serde_json::from_str::<Value>(&json).unwrap();
+        sandbox.write("printed.json", &json);
+        assert_eq!(sandbox.digest(&["run", "printed.json"]), digest, "{name} as JSON");
+        assert_eq!(sandbox.good(&["scene", "printed.json"]), toml, "{name} from JSON to TOML");
+    }
+}
+
+#[test]
+fn a_scene_file_can_be_changed_in_passing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("tower.toml", sandbox.good(&["scene", "stack", "--bodies", "4"]));
+    let object = sandbox.json(&["run", "tower.toml", "--seconds", "0.2", "--set", "ticks_per_second=120"]);
+    assert_eq!((&object["seconds"], &object["ticks"]), (&Value::from(0.2), &Value::from(24)));
+    let named = sandbox.json(&["run", "tower.toml", "--seconds", "0.2", "--set", "name=moon"]);
+    assert_eq!(named["scenario"], "moon");
+}
+
+#[test]
+fn all_scenarios_are_listed() {
+    let sandbox = Sandbox::new();
+    let table = sandbox.good(&["list"]);
+    let list: Vec<Value> = serde_json::from_str(&sandbox.good(&["list", "--json"])).unwrap();
+    assert_eq!(list.len(), SCENARIOS.len());
+    for (scenario, listed) in SCENARIOS.iter().zip(&list) {
+        assert_eq!(listed["name"], scenario.name);
+        assert_eq!(listed["summary"], scenario.summary);
+        assert_eq!(listed["bodies"], scenario.bodies);
+        assert_eq!(listed["seconds"], scenario.seconds);
+        assert_eq!(listed["parameters"].as_array().unwrap().len(), scenario.parameters.len());
+        let row = table.lines().find(|line| line.trim_start().starts_with(scenario.name)).unwrap();
+        assert!(row.contains(&scenario.bodies.to_string()), "{row}");
+        for parameter in scenario.parameters {
+            assert!(table.contains(parameter.name), "{}", parameter.name);
+        }
+    }
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+}
+
+#[test]
+fn check_describes_a_scene_and_warns() {
+    let sandbox = Sandbox::new();
+    let ball = "[[body]]\nshape = { sphere = { radius = 0.5 } }\n";
+    let bullet = "[[body]]\nshape = { box = { half_extents = [0.1, 0.1, 0.1] } }\nvelocity = [900, 0, 0]\n";
+    let floor = "[[static]]\nshape = { half_space = { normal = [0, 1, 0] } }\n";
+    sandbox.write("scene.toml", format!("name = \"shot\"\nseconds = 2\n{ball}{bullet}{floor}"));
+    let told = sandbox.good(&["check", "scene.toml"]);
+    for part in [
+        "`shot`",
+        "2 (1 box, 1 sphere)",
+        "1 (1 half-space)",
+        "8 kg to 523.6 kg, 531.6 kg in all",
+        "480 ticks of 1/240 s, 121 frames",
+        "warning  body[1].velocity: moves 18.8 times its own thickness",
+    ] {
+        assert!(told.contains(part), "{part} is missing in {told}");
+    }
+    let ran = sandbox.run(&["run", "scene.toml", "--seconds", "0.1"]);
+    assert!(ran.stderr.starts_with("warning: body[1].velocity"), "{ran:?}");
+}
+
+#[test]
+fn every_command_has_help_with_an_exit_code_of_zero() {
+    let sandbox = Sandbox::new();
+    assert!(sandbox.good(&["--version"]).starts_with("anachron "));
+    assert!(sandbox.good(&["--help"]).contains("Examples:"));
+    for command in ["run", "list", "scene", "check", "export", "diff", "render"] {
+        assert!(sandbox.good(&[command, "--help"]).contains("Usage: anachron"), "{command}");
+    }
+    assert_eq!(sandbox.run(&[]).code, Some(2));
+    assert_eq!(sandbox.run(&["dance"]).code, Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    use std::io::Read;
+    let sandbox = Sandbox::new();
+    let arguments = ["scene", "gas", "--bodies", "20000"];
+    let mut child = sandbox.command(&arguments).spawn().unwrap();
+    let mut first = [0; 4];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"name");
+    let ended = crate::program::Ended::of(&arguments, child.wait_with_output().unwrap());
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    // Nobody reads the summary, either.
+    let mut child = sandbox.command(&["run", "stack", "--seconds", "0.1", "--json"]).spawn().unwrap();
+    drop((child.stdout.take(), child.stderr.take()));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
