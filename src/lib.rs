@@ -5,6 +5,7 @@
 pub mod appearance;
 pub mod cli;
 pub mod digest;
+mod entity;
 pub mod executor;
 pub mod export;
 pub mod frame;

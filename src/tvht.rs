@@ -37,15 +37,21 @@ impl<D: Dynamics> SharedTable<D> {
     /// reported.
     pub fn write(&self, dynamics: &D, plan: &Plan<D>, gvt: Tick) -> Written<D> {
         let mut last = plan.last;
-        let paths: SmallVec<[Path; 1]> =
-            plan.crew.iter().map(|(body, flight)| self.path(dynamics, *body, flight, plan.first, &mut last)).collect();
+        let paths: SmallVec<[Path; 1]> = plan
+            .crew
+            .iter()
+            .map(|(body, flight)| self.path(dynamics, *body, flight, plan.first, &mut last))
+            .collect();
         let mut numbers: SmallVec<[u32; 16]> =
             paths.iter().flat_map(|path| &path.cells).map(|cell| self.grid.bucket(cell)).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let mut locked: SmallVec<[MutexGuard<Bucket<D>>; 8]> = numbers.iter().map(|at| self.lock(*at)).collect();
+        let mut locked: SmallVec<[MutexGuard<Bucket<D>>; 8]> =
+            numbers.iter().map(|at| self.lock(*at)).collect();
         let place = |cell: &Cell| {
-            numbers.binary_search(&self.grid.bucket(cell)).expect("invariant: all buckets of the plan are locked")
+            numbers
+                .binary_search(&self.grid.bucket(cell))
+                .expect("invariant: all buckets of the plan are locked")
         };
         let mut found: Vec<Found<D>> = Vec::new();
         let mut seen: SmallVec<[*const Track<D>; 16]> = SmallVec::new();

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::numbers::{change, counted, grouped, short};
 use crate::executor::{Report, Sync};
+use crate::protocol::Stats;
 use crate::scene::Scene;
 
 /// What a run took from the machine; nothing where the operating system does not say.
@@ -42,7 +43,18 @@ pub(super) struct Outcome {
     energy_end: f64,
     energy_drift: f64,
     momentum_drift: f64,
+    /// What speculation did; nothing where nothing was speculated.
+    speculation: Option<Speculation>,
     version: &'static str,
+}
+
+/// What speculation did, in the words of parallel simulation.
+#[derive(Debug, Serialize)]
+struct Speculation {
+    #[serde(flatten)]
+    stats: Stats,
+    /// Ticks that were committed, as a share of those that were computed.
+    efficiency: f64,
 }
 
 impl Outcome {
@@ -71,6 +83,9 @@ impl Outcome {
             energy_end: report.end.energy(),
             energy_drift: report.energy_drift(),
             momentum_drift: report.momentum_drift(),
+            speculation: report
+                .speculation
+                .map(|stats| Speculation { stats, efficiency: stats.efficiency() }),
             version: env!("CARGO_PKG_VERSION"),
         }
     }
@@ -107,6 +122,12 @@ impl Outcome {
         let cores = counted(self.cores as u64, "core", "cores");
         let rate = grouped(self.body_ticks_per_second as u64);
         line("speed", format!("{rate} body-ticks/s ({}, {cores})", self.sync));
+        if let Some(Speculation { stats, efficiency }) = &self.speculation {
+            let rollbacks =
+                counted(stats.primary_rollbacks + stats.secondary_rollbacks, "rollback", "rollbacks");
+            let steps = counted(stats.steps, "step", "steps");
+            line("speculation", format!("{steps}, {rollbacks}, {:.1} % of ticks kept", efficiency * 100.0));
+        }
         if let Some(path) = recording {
             line("recording", path.display().to_string());
         }

@@ -91,7 +91,12 @@ impl Run {
             }
         }
         let gvt = self.commons.counters.gvt();
-        assert_eq!(gvt, self.commons.limits.last_tick, "nothing is left to do, and yet nobody is done: {}", self.dump());
+        assert_eq!(
+            gvt,
+            self.commons.limits.last_tick,
+            "nothing is left to do, and yet nobody is done: {}",
+            self.dump()
+        );
         ControlFlow::Continue(())
     }
 

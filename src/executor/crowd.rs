@@ -17,19 +17,21 @@ use crate::tvht::SharedTable;
 pub struct Tuning {
     /// Most ticks an entity may be ahead of everybody else.
     pub window: u64,
-    /// Most ticks ahead at which it may still respond to a contact.
-    pub contact_window: u64,
+    /// Most ticks ahead at which it may still respond to a contact; `None`: as far as proves worthwhile.
+    pub contact_window: Option<u64>,
     /// Number of buckets of the table; 0 for as many as suit the scene.
     pub buckets: u32,
     /// Width of a cell in diameters of the typical body.
     pub cell_scale: f64,
     /// Bodies per entity.
     pub cluster: u32,
+    /// Shorten the strides of bodies that are often rolled back.
+    pub adaptive: bool,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Tuning { window: 61, contact_window: 1, buckets: 0, cell_scale: 2.0, cluster: 1 }
+        Tuning { window: 61, contact_window: None, buckets: 0, cell_scale: 2.0, cluster: 1, adaptive: true }
     }
 }
 
@@ -61,6 +63,7 @@ impl Commons {
             window,
             contact_window: tuning.contact_window,
             stride_min: window.div_ceil(2),
+            adaptive: tuning.adaptive,
             last_tick: world.time.last_tick,
         };
         Commons {
@@ -118,7 +121,8 @@ fn morton(world: &World, place: Place) -> u64 {
     let (x, y, z) = (cell(body.start.x.x), cell(body.start.x.y), cell(body.start.x.z));
     let mut code = 0;
     for bit in 0..21 {
-        code |= (x >> bit & 1) << (3 * bit) | (y >> bit & 1) << (3 * bit + 1) | (z >> bit & 1) << (3 * bit + 2);
+        code |=
+            (x >> bit & 1) << (3 * bit) | (y >> bit & 1) << (3 * bit + 1) | (z >> bit & 1) << (3 * bit + 2);
     }
     code
 }
@@ -135,7 +139,12 @@ impl FrameFeed {
     }
 
     /// Hands out every frame up to `gvt` that has not been handed out.
-    pub fn emit(&mut self, commons: &Commons, gvt: Tick, sink: &mut dyn FnMut(Frame) -> ControlFlow<()>) -> ControlFlow<()> {
+    pub fn emit(
+        &mut self,
+        commons: &Commons,
+        gvt: Tick,
+        sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         while self.next <= gvt.min(commons.limits.last_tick) {
             sink(commons.log.frame(&commons.world, self.next))?;
             self.next += u64::from(commons.world.time.ticks_per_frame);

@@ -4,6 +4,7 @@ pub mod chaos;
 pub mod crowd;
 mod report;
 pub mod sequential;
+pub mod timewarp;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,21 +15,34 @@ use crate::digest::Digester;
 use crate::frame::Frame;
 use crate::ids::BodyId;
 use crate::physics::World;
+use crate::protocol::Stats;
 use crate::scene::{Scene, SceneError};
 use crate::time::Tick;
+pub use crowd::Tuning;
 pub use report::{Report, Tally};
 
 /// How a run is carried out. The result is the same for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sync {
     /// The plain loop over ticks that defines the result.
-    #[default]
     Sequential,
+    /// Every body in its own time, on actors.
+    #[default]
+    Timewarp,
+    /// The same protocol on one thread without actors, in a sensible order.
+    Loop,
+    /// The same in an adversarial order, to find faults; [`Simulation::chaos_seed`] chooses which.
+    Chaos,
 }
 
 impl Sync {
     /// All of them, with the names used on the command line.
-    pub const ALL: &[(&str, Sync)] = &[("sequential", Sync::Sequential)];
+    pub const ALL: &[(&str, Sync)] = &[
+        ("timewarp", Sync::Timewarp),
+        ("sequential", Sync::Sequential),
+        ("loop", Sync::Loop),
+        ("chaos", Sync::Chaos),
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -52,6 +66,22 @@ pub enum RunError {
         /// What usually helps.
         hint: &'static str,
     },
+    /// A handler panicked: a fault of the program, not of the scene.
+    #[error("{body} at tick {tick} caused an internal error: {text}")]
+    Panicked {
+        /// Which body.
+        body: BodyId,
+        /// When.
+        tick: Tick,
+        /// What the panic said.
+        text: String,
+    },
+    /// Nothing moves any more: a fault of the program, not of the scene.
+    #[error("the run has stalled: {0}")]
+    Stalled(String),
+    /// The operating system gave no thread.
+    #[error("no thread could be started: {0}; close other programs or use fewer cores")]
+    NoThread(String),
 }
 
 /// A scene made ready to run.
@@ -74,12 +104,39 @@ pub enum RunError {
 pub struct Simulation {
     world: Arc<World>,
     sync: Sync,
+    cores: usize,
+    tuning: Tuning,
+    chaos_seed: u64,
 }
 
 impl Simulation {
     /// Checks and compiles a scene.
     pub fn new(scene: &Scene) -> Result<Self, SceneError> {
-        Ok(Simulation { world: Arc::new(World::new(scene)?), sync: Sync::default() })
+        Ok(Simulation {
+            world: Arc::new(World::new(scene)?),
+            sync: Sync::default(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            tuning: Tuning::default(),
+            chaos_seed: 0,
+        })
+    }
+
+    /// Uses this many cores where the executor can. The result stays the same.
+    pub fn cores(mut self, cores: usize) -> Self {
+        self.cores = cores.max(1);
+        self
+    }
+
+    /// Speculates in another way. The result stays the same.
+    pub fn tuning(mut self, tuning: Tuning) -> Self {
+        self.tuning = tuning;
+        self
+    }
+
+    /// Chooses the order of [`Sync::Chaos`]. The result stays the same.
+    pub fn chaos_seed(mut self, seed: u64) -> Self {
+        self.chaos_seed = seed;
+        self
     }
 
     /// Runs it another way. The result stays the same.
@@ -103,9 +160,20 @@ impl Simulation {
             report.see(&self.world, &frame, flow.is_break());
             flow
         };
-        let tally = match self.sync {
-            Sync::Sequential => sequential::run(&self.world, &mut sink)?,
+        let (world, tuning) = (&self.world, &self.tuning);
+        let (tally, speculation) = match self.sync {
+            Sync::Sequential => (sequential::run(world, &mut sink)?, None),
+            Sync::Timewarp => with_stats(timewarp::run(world, tuning, self.cores, &mut sink)?),
+            Sync::Loop => with_stats(chaos::run(world, tuning, chaos::Order::Sensible, &mut sink)?),
+            Sync::Chaos => {
+                let order = chaos::Order::Adversarial(self.chaos_seed);
+                with_stats(chaos::run(world, tuning, order, &mut sink)?)
+            }
         };
-        Ok(report.finish(&self.world, tally, digester.digest()))
+        Ok(report.finish(&self.world, tally, speculation, digester.digest()))
     }
+}
+
+fn with_stats((tally, stats): (Tally, Stats)) -> (Tally, Option<Stats>) {
+    (tally, Some(stats))
 }

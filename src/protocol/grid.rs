@@ -76,7 +76,8 @@ impl Grid {
         out.clear();
         for level in self.levels.iter().copied().filter(|used| *used >= level) {
             let width = self.width_m(level);
-            let corner = |v: Vec3| [v.x, v.y, v.z].map(|c| (c / width).floor().clamp(-FARTHEST, FARTHEST) as i32);
+            let corner =
+                |v: Vec3| [v.x, v.y, v.z].map(|c| (c / width).floor().clamp(-FARTHEST, FARTHEST) as i32);
             let (low, high) = (corner(bounds.min), corner(bounds.max));
             for x in low[0]..=high[0] {
                 for y in low[1]..=high[1] {

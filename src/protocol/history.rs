@@ -109,6 +109,12 @@ impl<D: Dynamics> History<D> {
         (segment.first <= tick && segment.version == version).then_some(segment)
     }
 
+    /// Whether the crew has gone on from a contact at or after `tick`.
+    pub fn responded_at(&self, tick: Tick) -> bool {
+        let gone_on = self.segments.len().saturating_sub(1);
+        self.segments.iter().take(gone_on).rev().take_while(|s| s.last >= tick).any(Segment::touches)
+    }
+
     /// Takes back everything after `tick`. Calls `lost` with the end, the version and the strangers of every
     /// moment that is gone.
     pub fn cut(&mut self, tick: Tick, mut lost: impl FnMut(Tick, Version, Vec<Known<D>>)) {

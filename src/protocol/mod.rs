@@ -26,9 +26,7 @@ mod rigid;
 
 pub use bucket::{Bucket, Found, Track};
 pub use counters::Counters;
-pub use dynamics::{
-    Dynamics, Moment, PartnerKey, Place, Remembered, Response, Seen, Stranger, Told,
-};
+pub use dynamics::{Dynamics, Moment, PartnerKey, Place, Remembered, Response, Seen, Stranger, Told};
 pub use entity::{Entity, Limits, Plan, Stats, Step, Written};
 pub use grid::{Cell, Grid};
 pub use message::{EntityId, Message, Outbox, Version};
