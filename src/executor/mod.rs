@@ -25,9 +25,9 @@ pub use report::{Report, Tally};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sync {
     /// The plain loop over ticks that defines the result.
+    #[default]
     Sequential,
     /// Every body in its own time, on actors.
-    #[default]
     Timewarp,
     /// The same protocol on one thread without actors, in a sensible order.
     Loop,
@@ -38,8 +38,8 @@ pub enum Sync {
 impl Sync {
     /// All of them, with the names used on the command line.
     pub const ALL: &[(&str, Sync)] = &[
-        ("timewarp", Sync::Timewarp),
         ("sequential", Sync::Sequential),
+        ("timewarp", Sync::Timewarp),
         ("loop", Sync::Loop),
         ("chaos", Sync::Chaos),
     ];

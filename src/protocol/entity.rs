@@ -260,6 +260,9 @@ impl<D: Dynamics> Entity<D> {
             if !self.owed.is_empty() || !complete {
                 return Step::Owes;
             }
+        }
+        let latest = self.history.latest().expect("invariant: it has written before");
+        if latest.touches() || latest.expectant {
             // Everybody may go on from the minimum: somebody must.
             let ahead = limits.contact_window.unwrap_or(self.contact_ahead).min(limits.window);
             if lvt > gvt + ahead {
@@ -359,6 +362,7 @@ impl<D: Dynamics> Entity<D> {
         }
         let response = self.history.latest().and_then(|segment| segment.response.as_ref());
         let memories = response.map(|response| response.memories.clone());
+        let lingers = response.is_some_and(|response| response.lingers);
         for (place, flight) in response.iter().flat_map(|response| &response.flights) {
             out.took_off.push((*place, plan.first, flight.clone()));
         }
@@ -392,6 +396,7 @@ impl<D: Dynamics> Entity<D> {
             crew: plan.crew,
             tracks: written.tracks,
             memories: memories.unwrap_or_default(),
+            expectant: lingers,
             own_touch: plan.own_touch,
             strangers,
             tales: Vec::new(),
@@ -541,7 +546,7 @@ impl<D: Dynamics> Entity<D> {
         self.stats.undo(lvt - tick);
         // What turned out to be too far is known: the next flight is at most half as long as the one cut short.
         self.stride = ((lvt - tick) / 2).clamp(1, self.stride);
-        if self.history.responded_at(tick) {
+        if self.history.hurried_from(tick) {
             self.contact_ahead /= 2;
         }
         let (serial, owed, stats) = (&mut self.serial, &mut self.owed, &mut self.stats);

@@ -21,6 +21,8 @@ pub(super) struct SolvedPoint {
     pub row: Row,
     /// Impulse that presses the point in this tick.
     pub pressed: f64,
+    /// Whether it was pressed at the tick before.
+    pub was_loaded: bool,
     /// Distance from the middle of its patch, and which patch that is.
     arm: f64,
     patch: usize,
@@ -75,7 +77,14 @@ impl Touch {
         };
         for contact in manifold.points() {
             let row = Row::normal(contact.normal, contact.point, a, b);
-            touch.points.push(SolvedPoint { contact: *contact, row, pressed: 0.0, arm: 0.0, patch: 0 });
+            touch.points.push(SolvedPoint {
+                contact: *contact,
+                row,
+                pressed: 0.0,
+                was_loaded: false,
+                arm: 0.0,
+                patch: 0,
+            });
         }
         if rule.warm_start {
             touch.recall_pressure(memory);
@@ -125,6 +134,7 @@ impl Touch {
         let features: SmallVec<[u64; 4]> = self.points.iter().map(|point| point.contact.feature).collect();
         for (point, pressed) in self.points.iter_mut().zip(memory.pressed(&features)) {
             point.pressed = pressed;
+            point.was_loaded = pressed > 0.0;
         }
     }
 
