@@ -36,8 +36,8 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
+        for entry in fs::read_dir(folder).expect("the folder exists") {
+            let path = entry.expect("the folder is readable").path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|end| end == "rs") {
@@ -50,7 +50,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn check(path: &Path, text: &str) -> Vec<String> {
-    let name = path.strip_prefix(repo()).unwrap().display().to_string();
+    let name = path.strip_prefix(repo()).expect("files are in the repository").display().to_string();
     let module =
         name.strip_prefix("src/").unwrap_or("").split('/').next().unwrap_or("").trim_end_matches(".rs");
     let mut wrong = Vec::new();
