@@ -55,6 +55,19 @@ fn every_scenario_on_any_number_of_cores() {
     }
 }
 
+/// Every step taken back and done again comes out the same, and so does the whole.
+#[test]
+fn every_step_can_be_taken_back_and_repeated() {
+    for golden in GOLDEN.iter().filter(|golden| golden.scenario != "pyramid") {
+        let scene = scene_of(golden, 400);
+        let reference = run(&scene, Sync::Sequential, 1, Tuning::default());
+        let report = run(&scene, Sync::RollbackCheck, 1, Tuning::default());
+        assert_eq!((report.digest, report.tally), (reference.digest, reference.tally), "{}", golden.scenario);
+        let stats = report.speculation.expect("it speculates");
+        assert!(stats.ticks_undone >= stats.ticks / 4, "{}: {stats:?}", golden.scenario);
+    }
+}
+
 /// A user who has seen enough gets what was committed so far, and the actors go home.
 #[test]
 fn a_run_can_be_ended_at_any_frame() {

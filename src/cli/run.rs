@@ -68,7 +68,7 @@ fn sync_parser() -> impl TypedValueParser<Value = Sync> {
 fn cores_used(sync: Sync, cores: usize) -> usize {
     match sync {
         Sync::Timewarp => cores,
-        Sync::Sequential | Sync::Loop | Sync::Chaos => cores.min(1),
+        Sync::Sequential | Sync::Loop | Sync::Chaos | Sync::RollbackCheck => cores.min(1),
     }
 }
 

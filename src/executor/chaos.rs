@@ -11,8 +11,8 @@ use std::sync::Arc;
 use super::crowd::{Commons, FrameFeed, Tuning, tally};
 use super::{RunError, Tally};
 use crate::frame::Frame;
-use crate::physics::World;
-use crate::protocol::{Entity, EntityId, Message, Outbox, Stats, Step};
+use crate::physics::{Flight, World};
+use crate::protocol::{Entity, EntityId, Message, Outbox, Place, Stats, Step};
 use crate::time::Tick;
 
 /// The order in which things happen.
@@ -22,6 +22,8 @@ pub enum Order {
     Sensible,
     /// Anything that may happen, chosen by a random number generator with this seed.
     Adversarial(u64),
+    /// As the sensible order, but every step is taken back and done again, and must come out the same.
+    Twice,
 }
 
 /// Runs the world to its last tick, or until `sink` breaks.
@@ -55,6 +57,16 @@ struct Run {
     waiting: BTreeMap<Tick, Vec<EntityId>>,
     out: Outbox<World>,
     random: Option<u64>,
+    /// What each entity did in the step that it is to do again, if steps are done twice.
+    rehearsals: Option<Vec<Option<Rehearsal>>>,
+}
+
+/// A step that has been taken back, to be compared with its repetition.
+struct Rehearsal {
+    first: Tick,
+    crew: Vec<(Place, Flight)>,
+    /// Somebody has told the entity something since: it may now do otherwise.
+    is_disturbed: bool,
 }
 
 impl Run {
@@ -71,9 +83,10 @@ impl Run {
             waiting: BTreeMap::new(),
             out: Outbox::default(),
             random: match order {
-                Order::Sensible => None,
+                Order::Sensible | Order::Twice => None,
                 Order::Adversarial(seed) => Some(seed ^ 0x9e37_79b9_7f4a_7c15),
             },
+            rehearsals: (order == Order::Twice).then(|| world.bodies.iter().map(|_| None).collect()),
         }
     }
 
@@ -122,6 +135,12 @@ impl Run {
         if channel.is_empty() {
             self.channels.remove(&(from, to));
         }
+        let is_news = !matches!(message, Message::Answer { refused: false, .. });
+        if let Some(rehearsals) = self.rehearsals.as_mut().filter(|_| is_news)
+            && let Some(rehearsal) = &mut rehearsals[to.0 as usize]
+        {
+            rehearsal.is_disturbed = true;
+        }
         self.entities[to.0 as usize].handle(from, message, &mut self.out);
         self.make_ready(to);
         self.carry_out(to)
@@ -137,13 +156,41 @@ impl Run {
         match entity.step(world, limits, gvt, &mut self.out) {
             Step::Write(plan) => {
                 let (plan, written) = table.write(world, plan, gvt);
+                let (first, crew) = (plan.first, self.rehearsals.is_some().then(|| plan.crew.clone()));
                 entity.written(plan, written, &mut self.out);
+                if let Some(crew) = crew {
+                    self.do_twice(id, first, crew);
+                }
                 self.make_ready(id);
             }
             Step::WaitFor(tick) => self.waiting.entry(tick).or_default().push(id),
             Step::Owes | Step::Done => {}
         }
         self.carry_out(id)
+    }
+
+    /// Takes back a step that was done for the first time; compares one that was done again. The first step of all
+    /// has nothing to be taken back to.
+    fn do_twice(&mut self, id: EntityId, first: Tick, crew: Vec<(Place, Flight)>) {
+        let Some(rehearsals) = &mut self.rehearsals else { return };
+        let rehearsal = &mut rehearsals[id.0 as usize];
+        match rehearsal.take_if(|known| known.first == first) {
+            Some(known) if known.is_disturbed => {}
+            Some(known) => {
+                let bits = |crew: &[(Place, Flight)]| -> Vec<(Place, Tick, [u64; 13])> {
+                    let of = |(body, flight): &(Place, Flight)| {
+                        (*body, flight.since, flight.origin.to_array().map(f64::to_bits))
+                    };
+                    crew.iter().map(of).collect()
+                };
+                assert_eq!(bits(&known.crew), bits(&crew), "{id} did not repeat its step to tick {first}");
+            }
+            None if first > 0 => {
+                *rehearsal = Some(Rehearsal { first, crew, is_disturbed: false });
+                self.entities[id.0 as usize].take_back(first - 1, &mut self.out);
+            }
+            None => {}
+        }
     }
 
     /// Does what a handler of `id` wanted done.

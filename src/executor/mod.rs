@@ -33,6 +33,8 @@ pub enum Sync {
     Loop,
     /// The same in an adversarial order, to find faults; [`Simulation::chaos_seed`] chooses which.
     Chaos,
+    /// The same, with every step taken back and done again.
+    RollbackCheck,
 }
 
 impl Sync {
@@ -42,6 +44,7 @@ impl Sync {
         ("timewarp", Sync::Timewarp),
         ("loop", Sync::Loop),
         ("chaos", Sync::Chaos),
+        ("rollback-check", Sync::RollbackCheck),
     ];
 
     /// Its name on the command line.
@@ -165,6 +168,7 @@ impl Simulation {
             Sync::Sequential => (sequential::run(world, &mut sink)?, None),
             Sync::Timewarp => with_stats(timewarp::run(world, tuning, self.cores, &mut sink)?),
             Sync::Loop => with_stats(chaos::run(world, tuning, chaos::Order::Sensible, &mut sink)?),
+            Sync::RollbackCheck => with_stats(chaos::run(world, tuning, chaos::Order::Twice, &mut sink)?),
             Sync::Chaos => {
                 let order = chaos::Order::Adversarial(self.chaos_seed);
                 with_stats(chaos::run(world, tuning, order, &mut sink)?)
