@@ -21,7 +21,13 @@ fn shape() -> impl Strategy<Value = Shape> {
         Just(Shape::Capsule { radius: 0.2, half_height: 0.6 }),
         Just(Shape::Cylinder { radius: 0.5, half_height: 0.1 }),
         Just(Shape::Hull {
-            points: vec![[0.5, 0.0, 0.0], [-0.4, 0.5, 0.1], [-0.3, -0.4, 0.3], [0.0, 0.0, -0.6], [0.1, 0.3, 0.4]]
+            points: vec![
+                [0.5, 0.0, 0.0],
+                [-0.4, 0.5, 0.1],
+                [-0.3, -0.4, 0.3],
+                [0.0, 0.0, -0.6],
+                [0.1, 0.3, 0.4]
+            ]
         }),
     ]
 }
@@ -31,9 +37,8 @@ fn vector(size: f64) -> impl Strategy<Value = Vec3> {
 }
 
 fn flight() -> impl Strategy<Value = Flight> {
-    (0u64..50, vector(100.0), vector(3.0), vector(20.0), vector(15.0)).prop_map(|(since, x, turn, v, w)| Flight {
-        since,
-        origin: BodyState { x, q: rotation_exp(turn), v, w },
+    (0u64..50, vector(100.0), vector(3.0), vector(20.0), vector(15.0)).prop_map(|(since, x, turn, v, w)| {
+        Flight { since, origin: BodyState { x, q: rotation_exp(turn), v, w } }
     })
 }
 

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use anachron::executor::Tuning;
 use anachron::scenarios::{GOLDEN, Golden, Request, build};
 use anachron::scene::Scene;
+use anachron::tvht::Lane;
 use anachron::{Report, Simulation, Sync};
 
 fn scene_of(golden: &Golden, milliseconds: u32) -> Scene {
@@ -48,6 +49,9 @@ fn every_scenario_on_any_number_of_cores() {
         let cluster = if golden.scenario == "pyramid" { 32 } else { [1, 4, 32][(at / 3) % 3] };
         let adaptive = at % 2 == 0;
         assert_same(&scene, &reference, cores, Tuning { window, buckets, cluster, adaptive, ..usual });
+        // Buckets as actors: a ticket carries the tracks from one to the next.
+        let actors = Tuning { lane: Lane::Actors, buckets: [64, 7, 1][at % 3], ..usual };
+        assert_same(&scene, &reference, 2, actors);
     }
 }
 

@@ -1,9 +1,17 @@
 //! Flags that say how to speculate. None of them changes a result.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::executor::Tuning;
 use crate::scene::Scene;
+use crate::tvht::Lane;
+
+/// The lanes of the hash table, as the command line names them.
+#[derive(Clone, Copy, ValueEnum)]
+enum LaneName {
+    Shared,
+    Actors,
+}
 
 /// How to speculate; the result is the same
 #[derive(Args)]
@@ -21,6 +29,9 @@ pub(super) struct TuningArguments {
     /// Buckets of the hash table; as many as suit the scene if not given
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
     buckets: Option<u32>,
+    /// Buckets of the hash table in shared memory, or each an actor of its own
+    #[arg(long, value_enum, default_value_t = LaneName::Shared)]
+    tvht: LaneName,
     /// Which order `--sync chaos` takes
     #[arg(long, value_name = "N", default_value_t = 0)]
     chaos_seed: u64,
@@ -39,6 +50,10 @@ impl TuningArguments {
             adaptive: !self.fixed_window,
             cluster: self.cluster,
             buckets: self.buckets.unwrap_or(0),
+            lane: match self.tvht {
+                LaneName::Shared => Lane::Shared,
+                LaneName::Actors => Lane::Actors,
+            },
             ..Tuning::default()
         }
     }

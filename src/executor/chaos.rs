@@ -136,7 +136,7 @@ impl Run {
         entity.settle(gvt);
         match entity.step(world, limits, gvt, &mut self.out) {
             Step::Write(plan) => {
-                let written = table.write(world, &plan, gvt);
+                let (plan, written) = table.write(world, plan, gvt);
                 entity.written(plan, written, &mut self.out);
                 self.make_ready(id);
             }

@@ -10,7 +10,7 @@ use crate::gvt::FlightLog;
 use crate::physics::{Flight, World};
 use crate::protocol::{Counters, Entity, EntityId, Grid, Limits, Outbox, Place, Stats};
 use crate::time::Tick;
-use crate::tvht::SharedTable;
+use crate::tvht::{Lane, SharedTable};
 
 /// How a speculative run is carried out. None of this changes a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,11 +27,21 @@ pub struct Tuning {
     pub cluster: u32,
     /// Shorten the strides of bodies that are often rolled back.
     pub adaptive: bool,
+    /// Where the buckets of the table are. The single-threaded drivers use shared memory always.
+    pub lane: Lane,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Tuning { window: 61, contact_window: None, buckets: 0, cell_scale: 2.0, cluster: 1, adaptive: true }
+        Tuning {
+            window: 61,
+            contact_window: None,
+            buckets: 0,
+            cell_scale: 2.0,
+            cluster: 1,
+            adaptive: true,
+            lane: Lane::Shared,
+        }
     }
 }
 
@@ -39,7 +49,9 @@ impl Default for Tuning {
 pub struct Commons {
     /// The physics.
     pub world: Arc<World>,
-    /// The hash table.
+    /// How space is divided.
+    pub grid: Grid,
+    /// The hash table in shared memory.
     pub table: SharedTable<World>,
     /// Who has come how far.
     pub counters: Counters,
@@ -56,7 +68,8 @@ impl Commons {
     pub fn new(world: Arc<World>, tuning: &Tuning) -> Self {
         let crews = crews(&world, tuning.cluster.max(1) as usize);
         let radii: Vec<f64> = world.bodies.iter().map(|body| body.radius).collect();
-        let suited = (4 * radii.len()).next_power_of_two().clamp(64, 1 << 20) as u32;
+        let most = if tuning.lane == Lane::Actors { 1 << 12 } else { 1 << 20 };
+        let suited = (4 * radii.len()).next_power_of_two().clamp(64, most) as u32;
         let buckets = if tuning.buckets == 0 { suited } else { tuning.buckets };
         let window = tuning.window.max(1);
         let limits = Limits {
@@ -66,8 +79,10 @@ impl Commons {
             adaptive: tuning.adaptive,
             last_tick: world.time.last_tick,
         };
+        let grid = Grid::new(&radii, tuning.cell_scale, buckets);
         Commons {
-            table: SharedTable::new(Grid::new(&radii, tuning.cell_scale, buckets)),
+            table: SharedTable::new(grid.clone()),
+            grid,
             counters: Counters::new(crews.len() as u32, window, world.time.last_tick),
             log: FlightLog::new(&world),
             limits,

@@ -15,12 +15,13 @@ use crossbeam::channel::{self, Receiver, RecvTimeoutError, Sender};
 
 use super::crowd::{Commons, FrameFeed, Tuning, tally};
 use super::{RunError, Tally};
-use crate::entity::{Deliver, EntityActor, GiveAccount, StepNow};
+use crate::entity::{Deliver, EntityActor, GiveAccount, StepNow, TableAnswer};
 use crate::frame::Frame;
 use crate::ids::BodyId;
 use crate::physics::World;
 use crate::protocol::{EntityId, Plan, Stats, Written};
 use crate::time::Tick;
+use crate::tvht::{BucketActor, Lane, LetGo, Search, Ticket};
 
 /// Frames that may be settled but not yet taken.
 const FRAMES_AHEAD: u64 = 256;
@@ -32,6 +33,8 @@ const STALL: Duration = Duration::from_secs(30);
 pub(crate) enum Trouble {
     /// A handler panicked.
     Panic { body: BodyId, tick: Tick, text: String },
+    /// A bucket panicked.
+    Bucket { number: u32 },
 }
 
 /// What the thread that takes the frames is told.
@@ -53,6 +56,8 @@ struct Seat {
 pub(crate) struct Runtime {
     pub commons: Commons,
     addresses: OnceLock<Box<[Addr<EntityActor>]>>,
+    /// The buckets, if they are actors.
+    buckets: OnceLock<Box<[Addr<BucketActor>]>>,
     seats: OnceLock<Vec<Seat>>,
     news: Sender<News>,
     done: AtomicU32,
@@ -86,8 +91,27 @@ impl Runtime {
 
     /// Writes a plan into the table. `None` if the answer will come as a message.
     pub fn write(&self, plan: Plan<World>, gvt: Tick) -> Option<(Plan<World>, Written<World>)> {
-        let written = self.commons.table.write(&self.commons.world, &plan, gvt);
-        Some((plan, written))
+        let Commons { world, grid, table, .. } = &self.commons;
+        if self.buckets.get().is_none() {
+            return Some(table.write(world, plan, gvt));
+        }
+        self.pass_on(Ticket::new(Search::new(grid, &**world, plan, gvt)));
+        None
+    }
+
+    /// Sends a ticket to the bucket it wants next.
+    pub fn pass_on(&self, ticket: Ticket) {
+        let number = ticket.wants().expect("invariant: a plan covers at least one cell");
+        self.buckets()[number as usize].do_send(ticket);
+    }
+
+    pub fn let_go(&self, number: u32) {
+        self.buckets()[number as usize].do_send(LetGo);
+    }
+
+    /// Answers a plan that has been through all its buckets.
+    pub fn answer(&self, plan: Plan<World>, written: Written<World>) {
+        self.addresses()[plan.entity.0 as usize].do_send(TableAnswer { plan, written });
     }
 
     pub fn stepped(&self, arbiter: usize) {
@@ -146,6 +170,10 @@ impl Runtime {
         self.done.fetch_sub(1, SeqCst);
     }
 
+    fn buckets(&self) -> &[Addr<BucketActor>] {
+        self.buckets.get().expect("invariant: only the message lane sends tickets")
+    }
+
     fn addresses(&self) -> &[Addr<EntityActor>] {
         self.addresses.get().expect("invariant: nobody moves before everybody has an address")
     }
@@ -174,6 +202,7 @@ pub fn run(
     let runtime = Arc::new(Runtime {
         commons: Commons::new(world.clone(), tuning),
         addresses: OnceLock::new(),
+        buckets: OnceLock::new(),
         seats: OnceLock::new(),
         news,
         done: AtomicU32::new(0),
@@ -184,15 +213,20 @@ pub fn run(
     let stage = {
         let runtime = runtime.clone();
         let name = "anachron-stage".to_owned();
-        thread::Builder::new().name(name).spawn(move || stage(&runtime, cores.max(1)))
+        let lane = tuning.lane;
+        thread::Builder::new().name(name).spawn(move || stage(&runtime, cores.max(1), lane))
     };
     let stage = stage.map_err(|error| RunError::NoThread(error.to_string()))?;
     let flow = take_frames(&runtime, &heard, sink);
     runtime.end(None);
     let accounts =
         stage.join().map_err(|_| RunError::Stalled("the thread of the arbiters panicked".into()))?;
-    if let Some(Trouble::Panic { body, tick, text }) = lock(&runtime.trouble).take() {
-        return Err(RunError::Panicked { body, tick, text });
+    match lock(&runtime.trouble).take() {
+        Some(Trouble::Panic { body, tick, text }) => return Err(RunError::Panicked { body, tick, text }),
+        Some(Trouble::Bucket { number }) => {
+            return Err(RunError::Stalled(format!("bucket {number} panicked")));
+        }
+        None => {}
     }
     let flow = flow.map_err(|()| RunError::Stalled(describe(&accounts, world.time.last_tick)))?;
     let mut stats = Stats::default();
@@ -242,7 +276,7 @@ fn take_frames(
 }
 
 /// The thread that owns the actor system: starts arbiters and actors, waits for the end, and collects accounts.
-fn stage(runtime: &Arc<Runtime>, cores: usize) -> Vec<(Stats, String)> {
+fn stage(runtime: &Arc<Runtime>, cores: usize, lane: Lane) -> Vec<(Stats, String)> {
     let system = System::new();
     let accounts = system.block_on(async {
         let arbiters: Vec<Arbiter> = (0..cores).map(|_| Arbiter::new()).collect();
@@ -252,7 +286,10 @@ fn stage(runtime: &Arc<Runtime>, cores: usize) -> Vec<(Stats, String)> {
             steps: AtomicU64::new(0),
         };
         let _ = runtime.seats.set(arbiters.iter().map(seat).collect());
-        start_actors(runtime, &arbiters).await;
+        if lane == Lane::Actors {
+            start_buckets(runtime, &arbiters).await;
+        }
+        start_entities(runtime, &arbiters).await;
         while !runtime.is_ending() {
             actix::clock::sleep(Duration::from_millis(1)).await;
         }
@@ -276,24 +313,50 @@ fn stage(runtime: &Arc<Runtime>, cores: usize) -> Vec<(Stats, String)> {
 }
 
 /// Starts every entity on its arbiter, neighbours together, and sets them going when all have an address.
-async fn start_actors(runtime: &Arc<Runtime>, arbiters: &[Arbiter]) {
-    let entities = runtime.commons.entities();
-    let count = entities.len();
+async fn start_entities(runtime: &Arc<Runtime>, arbiters: &[Arbiter]) {
+    let entities: Vec<_> = runtime.commons.entities().into_iter().enumerate().collect();
+    let shared = runtime.clone();
+    let actor = move |entity, arbiter| EntityActor::new(entity, shared.clone(), arbiter);
+    let _ = runtime.addresses.set(start_all(entities, arbiters, actor).await);
+    for address in runtime.addresses() {
+        address.do_send(StepNow);
+    }
+}
+
+/// Starts the buckets as actors.
+async fn start_buckets(runtime: &Arc<Runtime>, arbiters: &[Arbiter]) {
+    let numbers: Vec<_> =
+        (0..runtime.commons.grid.buckets()).map(|number| (number as usize, number)).collect();
+    let shared = runtime.clone();
+    let actor = move |number, _| BucketActor::new(number, shared.clone());
+    let _ = runtime.buckets.set(start_all(numbers, arbiters, actor).await);
+}
+
+/// Starts actors in equal shares on the arbiters, and returns their addresses in order.
+async fn start_all<T, A>(
+    parts: Vec<(usize, T)>,
+    arbiters: &[Arbiter],
+    actor: impl Fn(T, usize) -> A + Clone + Send + 'static,
+) -> Box<[Addr<A>]>
+where
+    T: Send + 'static,
+    A: Actor<Context = Context<A>>,
+{
+    let count = parts.len();
     let share = count.div_ceil(arbiters.len()).max(1);
     let (give, take) = channel::unbounded();
-    let mut entities = entities.into_iter();
+    let mut parts = parts.into_iter();
     for (at, arbiter) in arbiters.iter().enumerate() {
-        let part: Vec<_> = entities.by_ref().take(share).collect();
-        let (runtime, give) = (runtime.clone(), give.clone());
+        let part: Vec<_> = parts.by_ref().take(share).collect();
+        let (give, actor) = (give.clone(), actor.clone());
         arbiter.spawn_fn(move || {
-            for entity in part {
-                let id = entity.id();
-                let _ = give.send((id, EntityActor::new(entity, runtime.clone(), at).start()));
+            for (number, what) in part {
+                let _ = give.send((number, actor(what, at).start()));
             }
         });
     }
     drop(give);
-    let mut addresses: Vec<(EntityId, Addr<EntityActor>)> = Vec::with_capacity(count);
+    let mut addresses: Vec<(usize, Addr<A>)> = Vec::with_capacity(count);
     while addresses.len() < count {
         match take.try_recv() {
             Ok(address) => addresses.push(address),
@@ -301,11 +364,8 @@ async fn start_actors(runtime: &Arc<Runtime>, arbiters: &[Arbiter]) {
             Err(channel::TryRecvError::Disconnected) => break,
         }
     }
-    addresses.sort_by_key(|(id, _)| *id);
-    let _ = runtime.addresses.set(addresses.into_iter().map(|(_, address)| address).collect());
-    for address in runtime.addresses() {
-        address.do_send(StepNow);
-    }
+    addresses.sort_by_key(|(number, _)| *number);
+    addresses.into_iter().map(|(_, address)| address).collect()
 }
 
 /// Where those stand that are farthest behind.
