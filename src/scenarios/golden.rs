@@ -30,16 +30,16 @@ const fn with(mut golden: Golden, name: &'static str, value: &'static str) -> Go
 /// One short run of every scenario, chosen so that contacts happen in each that has any.
 pub const GOLDEN: &[Golden] = &[
     golden("parallel", 50, 1000, "ef65c631a6174cf0fa66d07d56c633c9"),
-    golden("cylinders", 200, 1500, "c6cc308025fdb75d6c40a03e55c24e13"),
+    golden("cylinders", 200, 1500, "97399832ce9e465c5af9b90d4e87d501"),
     with(golden("bouncing", 60, 1000, "c4c3197dd4abb365b6a97cb60bc3e0c9"), "density", "lo"),
     golden("bouncing", 60, 1000, "0543098100cecd7547b00de3006a0bf1"),
     with(golden("bouncing", 60, 1000, "af5d22b5b999e183f1f441f07d8fd986"), "density", "hi"),
     with(golden("bouncing", 200, 1000, "96194b77f3b55eef93192ad672361e4b"), "volume_m3", "100"),
     golden("gas", 500, 1000, "75176c471b3195d874519e04401a1ad7"),
-    golden("bowl", 200, 1500, "85d392080494db496425c68a16a41d39"),
-    golden("pyramid", 55, 500, "f73f8e406f935b568be5ef00de744696"),
-    golden("stack", 10, 1000, "6f4958378356a8b03f0ffac11db80520"),
-    with(golden("stack", 10, 1000, "b5fee60f35ed1a322f02756d133979bb"), "shape", "sphere"),
-    golden("newton-cradle", 5, 2500, "b79931d7faacf529513a2d3419c931ab"),
-    golden("billiards", 16, 1000, "3db8c5562aa20d7e771b28182732352c"),
+    golden("bowl", 200, 1500, "cff769b43e0686e943b5b38fb286f87c"),
+    golden("pyramid", 55, 500, "42dfe1e19751422de4f3624033b6c8ca"),
+    golden("stack", 10, 1000, "ae1bae0b016729c93b7996b818fb7ec3"),
+    with(golden("stack", 10, 1000, "9ac5466f125e508dcb40017286b5a51d"), "shape", "sphere"),
+    golden("newton-cradle", 5, 2500, "d23009205dd92bfda9e2f64a411a0254"),
+    golden("billiards", 16, 1000, "0ff2ad142b53c9fe54dddd50011ad8f0"),
 ];
