@@ -43,6 +43,8 @@ pub(super) struct Outcome {
     energy_end: f64,
     energy_drift: f64,
     momentum_drift: f64,
+    /// What changes the momentum from outside, in words; nothing in a closed system, which must keep it.
+    momentum_changed_by: Option<&'static str>,
     /// What speculation did; nothing where nothing was speculated.
     speculation: Option<Speculation>,
     version: &'static str,
@@ -83,6 +85,12 @@ impl Outcome {
             energy_end: report.end.energy(),
             energy_drift: report.energy_drift(),
             momentum_drift: report.momentum_drift(),
+            momentum_changed_by: match (scene.gravity != [0.0; 3], !scene.statics.is_empty()) {
+                (true, true) => Some("gravity and static geometry"),
+                (true, false) => Some("gravity"),
+                (false, true) => Some("static geometry"),
+                (false, false) => None,
+            },
             speculation: report
                 .speculation
                 .map(|stats| Speculation { stats, efficiency: stats.efficiency() }),
@@ -116,7 +124,8 @@ impl Outcome {
         line("overlap", format!("{} mm at worst", short(self.max_overlap_m * 1e3)));
         let (start, end) = (short(self.energy_start), short(self.energy_end));
         line("energy", format!("{start} J at the start, {end} J at the end ({})", change(self.energy_drift)));
-        line("momentum", format!("{} drift", change(self.momentum_drift).trim_start_matches('+')));
+        let cause = self.momentum_changed_by.map_or(String::new(), |cause| format!(", by {cause}"));
+        line("momentum", format!("{} drift{cause}", change(self.momentum_drift).trim_start_matches('+')));
         let speed = self.seconds / self.wall_s;
         line("wall time", format!("{} s, {} x real time", short(self.wall_s), short(speed)));
         let cores = counted(self.cores as u64, "core", "cores");
