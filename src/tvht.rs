@@ -86,6 +86,16 @@ impl<D: Dynamics> SharedTable<D> {
         Written { last, found, tracks }
     }
 
+    /// Entries in all buckets together.
+    pub fn len(&self) -> usize {
+        (0..self.grid.buckets()).map(|bucket| self.lock(bucket).len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The cells a body passes from `first` to `last`; `last` is lowered until there are not too many.
     fn path(&self, dynamics: &D, body: u32, flight: &D::Flight, first: Tick, last: &mut Tick) -> Path {
         let level = self.grid.level_of(dynamics.radius(body));

@@ -24,6 +24,16 @@ pub enum Order {
     Adversarial(u64),
 }
 
+/// What can be seen from outside after each thing that has happened.
+pub struct Glimpse<'a> {
+    /// Who has just stepped or handled a message.
+    pub acted: EntityId,
+    /// Everybody.
+    pub entities: &'a [Entity<World>],
+    /// What they share.
+    pub commons: &'a Commons,
+}
+
 /// Runs the world to its last tick, or until `sink` breaks.
 pub fn run(
     world: &Arc<World>,
@@ -31,8 +41,19 @@ pub fn run(
     order: Order,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, Stats), RunError> {
+    run_watched(world, tuning, order, &mut |_| {}, sink)
+}
+
+/// The same, shown to `watch` after everything that happens.
+pub fn run_watched(
+    world: &Arc<World>,
+    tuning: &Tuning,
+    order: Order,
+    watch: &mut dyn FnMut(&Glimpse),
+    sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+) -> Result<(Tally, Stats), RunError> {
     let mut run = Run::new(world, tuning, order);
-    let flow = run.to_the_end(sink);
+    let flow = run.to_the_end(watch, sink);
     let mut stats = Stats::default();
     for entity in &mut run.entities {
         stats.add(&if flow.is_continue() { entity.finish(world) } else { *entity.stats() });
@@ -77,18 +98,23 @@ impl Run {
         }
     }
 
-    fn to_the_end(&mut self, sink: &mut dyn FnMut(Frame) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn to_the_end(
+        &mut self,
+        watch: &mut dyn FnMut(&Glimpse),
+        sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let mut feed = FrameFeed::new();
         feed.emit(&self.commons, 0, sink)?;
         while let Some(what) = self.next_action() {
-            let gvt_may_move = match what {
-                Action::Deliver(from, to) => self.deliver(from, to),
-                Action::Step(entity) => self.step(entity),
+            let (acted, gvt_may_move) = match what {
+                Action::Deliver(from, to) => (to, self.deliver(from, to)),
+                Action::Step(entity) => (entity, self.step(entity)),
             };
             if gvt_may_move && let Some(gvt) = self.commons.counters.advance() {
                 feed.emit(&self.commons, gvt, sink)?;
                 self.wake(gvt);
             }
+            watch(&Glimpse { acted, entities: &self.entities, commons: &self.commons });
         }
         let gvt = self.commons.counters.gvt();
         assert_eq!(gvt, self.commons.limits.last_tick, "nothing is left to do, and yet nobody is done: {}", self.dump());
