@@ -192,7 +192,8 @@ impl<D: Dynamics> Entity<D> {
             }
         }
         let bound = limits.last_tick.min(gvt + limits.window);
-        let worthwhile = limits.stride_min.min(limits.last_tick - lvt).max(1);
+        // No more than the window, or it would wait for others to pass it.
+        let worthwhile = limits.stride_min.min(limits.window).min(limits.last_tick - lvt).max(1);
         if lvt + worthwhile > bound && lvt > gvt {
             return Step::WaitFor((lvt + worthwhile - limits.window).max(gvt + 1));
         }
