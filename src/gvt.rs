@@ -47,6 +47,16 @@ impl FlightLog {
         Frame { index, tick, time_s: world.time.span_s(0, tick), bodies }
     }
 
+    /// Number of flights kept, of all bodies together.
+    pub fn len(&self) -> usize {
+        (0..self.bodies.len()).map(|body| self.with(body as Place, |flights| flights.len())).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     fn with<T>(&self, body: Place, act: impl FnOnce(&mut Vec<(Tick, Flight)>) -> T) -> T {
         act(&mut self.bodies[body as usize].lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -145,6 +145,16 @@ impl<D: Dynamics> SharedTable<D> {
         // Cut before the locks are let go: nobody sees more of the tracks than is true.
         search.finish()
     }
+
+    /// Entries in all buckets together.
+    pub fn len(&self) -> usize {
+        self.buckets.iter().map(|bucket| lock(bucket).len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

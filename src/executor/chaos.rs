@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use super::adversary::{Action, Adversary};
 use super::crowd::{Commons, FrameFeed, Tuning, tally};
 use super::{RunError, Tally};
 use crate::frame::Frame;
@@ -26,6 +27,16 @@ pub enum Order {
     Twice,
 }
 
+/// What can be seen from outside after each thing that has happened.
+pub struct Glimpse<'a> {
+    /// Who has just stepped or handled a message.
+    pub acted: EntityId,
+    /// Everybody.
+    pub entities: &'a [Entity<World>],
+    /// What they share.
+    pub commons: &'a Commons,
+}
+
 /// Runs the world to its last tick, or until `sink` breaks.
 pub fn run(
     world: &Arc<World>,
@@ -33,8 +44,19 @@ pub fn run(
     order: Order,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, Stats), RunError> {
+    run_watched(world, tuning, order, &mut |_| {}, sink)
+}
+
+/// The same, shown to `watch` after everything that happens.
+pub fn run_watched(
+    world: &Arc<World>,
+    tuning: &Tuning,
+    order: Order,
+    watch: &mut dyn FnMut(&Glimpse),
+    sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+) -> Result<(Tally, Stats), RunError> {
     let mut run = Run::new(world, tuning, order);
-    let flow = run.to_the_end(sink);
+    let flow = run.to_the_end(watch, sink);
     let mut stats = Stats::default();
     for entity in &mut run.entities {
         stats.add(&if flow.is_continue() { entity.finish(world) } else { *entity.stats() });
@@ -56,7 +78,7 @@ struct Run {
     /// Entities that wait for global virtual time to reach a tick.
     waiting: BTreeMap<Tick, Vec<EntityId>>,
     out: Outbox<World>,
-    random: Option<u64>,
+    adversary: Option<Adversary>,
     /// What each entity did in the step that it is to do again, if steps are done twice.
     rehearsals: Option<Vec<Option<Rehearsal>>>,
 }
@@ -82,26 +104,31 @@ impl Run {
             mail: VecDeque::new(),
             waiting: BTreeMap::new(),
             out: Outbox::default(),
-            random: match order {
+            adversary: match order {
                 Order::Sensible | Order::Twice => None,
-                Order::Adversarial(seed) => Some(seed ^ 0x9e37_79b9_7f4a_7c15),
+                Order::Adversarial(seed) => Some(Adversary::new(seed)),
             },
             rehearsals: (order == Order::Twice).then(|| world.bodies.iter().map(|_| None).collect()),
         }
     }
 
-    fn to_the_end(&mut self, sink: &mut dyn FnMut(Frame) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn to_the_end(
+        &mut self,
+        watch: &mut dyn FnMut(&Glimpse),
+        sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let mut feed = FrameFeed::new();
         feed.emit(&self.commons, 0, sink)?;
         while let Some(what) = self.next_action() {
-            let gvt_may_move = match what {
-                Action::Deliver(from, to) => self.deliver(from, to),
-                Action::Step(entity) => self.step(entity),
+            let (acted, gvt_may_move) = match what {
+                Action::Deliver { from, to, .. } => (to, self.deliver(from, to)),
+                Action::Step(entity) => (entity, self.step(entity)),
             };
             if gvt_may_move && let Some(gvt) = self.commons.counters.advance() {
                 feed.emit(&self.commons, gvt, sink)?;
                 self.wake(gvt);
             }
+            watch(&Glimpse { acted, entities: &self.entities, commons: &self.commons });
         }
         let gvt = self.commons.counters.gvt();
         assert_eq!(
@@ -115,17 +142,20 @@ impl Run {
 
     /// What happens next; nothing if everything has happened.
     fn next_action(&mut self) -> Option<Action> {
-        let Some(random) = &mut self.random else {
-            let mail = self.mail.pop_front().map(|(from, to)| Action::Deliver(from, to));
+        let Some(adversary) = &mut self.adversary else {
+            // Messages in the order they were sent; what they are does not matter here.
+            let mail = self.mail.pop_front().map(|(from, to)| Action::Deliver { from, to, is_answer: false });
             return mail.or_else(|| self.ready.pop_front().map(Action::Step));
         };
-        *random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        let choices = self.channels.len() + self.ready.len();
-        let choice = (*random >> 33) as usize % choices.max(1);
-        if choice < self.channels.len() {
-            return self.channels.keys().nth(choice).map(|(from, to)| Action::Deliver(*from, *to));
+        let deliver = self.channels.iter().map(|(&(from, to), mail)| {
+            let is_answer = matches!(mail.front(), Some(Message::Answer { .. }));
+            Action::Deliver { from, to, is_answer }
+        });
+        let chosen = adversary.choose(deliver.chain(self.ready.iter().copied().map(Action::Step)))?;
+        if let Action::Step(id) = chosen {
+            self.ready.retain(|ready| *ready != id);
         }
-        self.ready.swap_remove_back(choice - self.channels.len()).map(Action::Step)
+        Some(chosen)
     }
 
     /// Hands over the oldest message of a channel.
@@ -198,7 +228,7 @@ impl Run {
         let gvt_may_move = self.commons.apply(id, &mut self.out);
         for (to, message) in self.out.messages.drain(..) {
             self.channels.entry((id, to)).or_default().push_back(message);
-            if self.random.is_none() {
+            if self.adversary.is_none() {
                 self.mail.push_back((id, to));
             }
         }
@@ -224,9 +254,4 @@ impl Run {
         let behind = self.entities.iter().filter(|entity| entity.lvt() < self.commons.limits.last_tick);
         behind.take(8).map(|e| format!("{} at tick {} owes {}; ", e.id(), e.lvt(), e.owes())).collect()
     }
-}
-
-enum Action {
-    Deliver(EntityId, EntityId),
-    Step(EntityId),
 }

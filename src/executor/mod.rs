@@ -1,5 +1,6 @@
 //! Ways of running a scene. All of them commit the same frames, to the bit; [`sequential`] is the definition.
 
+pub mod adversary;
 pub mod chaos;
 pub mod crowd;
 mod report;

@@ -272,7 +272,8 @@ impl<D: Dynamics> Entity<D> {
         let bound = limits.last_tick.min(gvt + limits.window);
         let latest = self.history.latest().expect("invariant: it has written before");
         let stride = if latest.response.as_ref().is_some_and(|r| r.lingers) { 1 } else { self.stride };
-        let worthwhile = limits.stride_min.min(stride).min(limits.last_tick - lvt).max(1);
+        // No more than the window, or it would wait for others to pass it.
+        let worthwhile = limits.stride_min.min(limits.window).min(stride).min(limits.last_tick - lvt).max(1);
         if lvt + worthwhile > bound && lvt > gvt {
             return Step::WaitFor((lvt + worthwhile - limits.window).max(gvt + 1));
         }

@@ -84,7 +84,8 @@ fn people_read_standard_error_and_pipes_stay_clean() {
 #[test]
 fn only_closed_systems_must_keep_their_momentum() {
     let sandbox = Sandbox::new();
-    let cause = |scenario| sandbox.json(&["run", scenario, "--seconds", "0.1"])["momentum_changed_by"].clone();
+    let cause =
+        |scenario| sandbox.json(&["run", scenario, "--seconds", "0.1"])["momentum_changed_by"].clone();
     assert_eq!(cause("parallel"), Value::Null);
     assert_eq!(cause("gas"), "static geometry");
     assert_eq!(cause("stack"), "gravity and static geometry");

@@ -1,0 +1,129 @@
+//! Runs a scene by speculation and compares every frame and the tally with the reference, while watching that
+//! the promises of the protocol hold at every moment.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use anachron::RunError;
+use anachron::executor::chaos::{Glimpse, Order, run_watched};
+use anachron::executor::crowd::Tuning;
+use anachron::executor::{Tally, sequential};
+use anachron::frame::Frame;
+use anachron::physics::World;
+use anachron::protocol::Stats;
+use anachron::scene::Scene;
+use anachron::state::STATE_FIELDS;
+use anachron::time::Tick;
+
+/// What the sequential executor commits.
+pub struct Reference {
+    pub world: Arc<World>,
+    pub frames: Vec<Frame>,
+    pub tally: Result<Tally, RunError>,
+}
+
+impl Reference {
+    pub fn new(scene: &Scene) -> Self {
+        let world = Arc::new(World::new(scene).expect("the scene is valid"));
+        let mut frames = Vec::new();
+        let tally = sequential::run(&world, &mut |frame| {
+            frames.push(frame);
+            ControlFlow::Continue(())
+        });
+        Reference { world, frames, tally }
+    }
+
+    /// Runs the same by speculation. Says what differs first, or which promise was broken.
+    pub fn compare(&self, tuning: &Tuning, order: Order) -> Result<Stats, String> {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.compare_unguarded(tuning, order)));
+        outcome.unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            Err(format!("panic: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?")))
+        })
+    }
+
+    fn compare_unguarded(&self, tuning: &Tuning, order: Order) -> Result<Stats, String> {
+        let mut guard = Guard::new(&self.world, tuning);
+        let (mut next, mut wrong) = (0, None);
+        let outcome =
+            run_watched(&self.world, tuning, order, &mut |glimpse| guard.see(glimpse), &mut |frame| {
+                wrong = self
+                    .frames
+                    .get(next)
+                    .map_or(Some("a frame too many".to_owned()), |it| difference(it, &frame));
+                next += 1;
+                if wrong.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+        if let Some(wrong) = wrong {
+            return Err(wrong);
+        }
+        if next != self.frames.len() {
+            return Err(format!("{next} frames instead of {}", self.frames.len()));
+        }
+        match (&self.tally, outcome) {
+            (Ok(tally), Ok((speculated, stats))) if *tally == speculated => Ok(stats),
+            (Err(error), Err(speculated)) if *error == speculated => Ok(Stats::default()),
+            (tally, outcome) => {
+                Err(format!("tally {:?} instead of {tally:?}", outcome.map(|(tally, _)| tally)))
+            }
+        }
+    }
+}
+
+/// The first number that differs between two frames, bit by bit.
+fn difference(expected: &Frame, found: &Frame) -> Option<String> {
+    if (expected.index, expected.tick) != (found.index, found.tick) {
+        return Some(format!("frame of tick {} instead of {}", found.tick, expected.tick));
+    }
+    if expected.bodies.len() != found.bodies.len() {
+        return Some(format!("tick {}: {} bodies", found.tick, found.bodies.len()));
+    }
+    for ((id, a), (found_id, b)) in expected.bodies.iter().zip(&found.bodies) {
+        if id != found_id {
+            return Some(format!("tick {}: {found_id} instead of {id}", found.tick));
+        }
+        for ((a, b), field) in a.to_array().iter().zip(b.to_array()).zip(STATE_FIELDS) {
+            if a.to_bits() != b.to_bits() {
+                return Some(format!("tick {}: {id}: {field} is {b:?} instead of {a:?}", found.tick));
+            }
+        }
+    }
+    None
+}
+
+/// Watches a run. Breaking a promise panics.
+struct Guard {
+    gvt: Tick,
+    segments_max: usize,
+    actions: u64,
+    actions_max: u64,
+}
+
+impl Guard {
+    fn new(world: &World, tuning: &Tuning) -> Self {
+        // Far more than any honest run takes; speculation that explodes or never ends is a failure too.
+        let body_ticks = (world.bodies.len() as u64 + 4) * (world.time.last_tick + 20);
+        Guard {
+            gvt: 0,
+            segments_max: tuning.window as usize + 2,
+            actions: 0,
+            actions_max: 20_000 * body_ticks,
+        }
+    }
+
+    fn see(&mut self, glimpse: &Glimpse) {
+        let gvt = glimpse.commons.counters.gvt();
+        assert!(gvt >= self.gvt, "global virtual time fell from {} to {gvt}", self.gvt);
+        let acted = &glimpse.entities[glimpse.acted.0 as usize];
+        assert!(acted.lvt() >= gvt, "{} was cut back to {}, below {gvt}", acted.id(), acted.lvt());
+        if gvt > self.gvt {
+            let behind = glimpse.entities.iter().find(|entity| entity.lvt() < gvt);
+            assert!(behind.is_none(), "{gvt} is settled, but {:?} is not there yet", behind.map(|e| e.id()));
+            self.gvt = gvt;
+        }
+        assert!(acted.segments() <= self.segments_max, "{} keeps {} segments", acted.id(), acted.segments());
+        self.actions += 1;
+        assert!(self.actions <= self.actions_max, "no end after {} actions, at {gvt}", self.actions);
+    }
+}

@@ -1,0 +1,86 @@
+//! The protocol with a tiny world behind it instead of rigid bodies: everything that is lost, doubled, stale or
+//! out of order shows, in very many runs, under an adversary that keeps only the order of messages between each
+//! two entities.
+//!
+//! A failure prints the smallest case it found. `ANACHRON_CASES=100 cargo test --release --test tiny_world` looks
+//! a hundred times as long as usual.
+
+#[path = "support/carrier.rs"]
+mod carrier;
+#[path = "support/tiny_world.rs"]
+mod tiny_world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use anachron::protocol::Stats;
+use carrier::Way;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
+use tiny_world::Tiny;
+
+fn any_world() -> impl Strategy<Value = Tiny> {
+    let chance = |often: &'static [u64]| prop::sample::select(often);
+    let density = (chance(&[1, 2, 5, 20]), chance(&[2, 4, 16, 1000]), chance(&[4, 20, 1000]));
+    (2..=12u32, any::<u64>().no_shrink(), 1..=4u32, 2..=60i64, density, 1..=40u64).prop_map(
+        |(bodies, seed, rounds, room, (sparse, sticky, bumpy), last_tick)| Tiny {
+            bodies,
+            seed,
+            rounds,
+            room,
+            sparse,
+            sticky,
+            bumpy,
+            last_tick,
+        },
+    )
+}
+
+fn any_way() -> impl Strategy<Value = Way> {
+    let window = prop_oneof![1..=3u64, 4..=12u64, 13..=60u64];
+    let contact_window = prop_oneof![Just(0u64), 1..=2u64, 3..=30u64];
+    let buckets = prop::sample::select(&[1u32, 7, 64][..]);
+    let cluster = prop::sample::select(&[1usize, 1, 2, 3, 5][..]);
+    (window, contact_window, 1..=30u64, buckets, 0.5..8.0, cluster, any::<u64>().no_shrink()).prop_map(
+        |(window, contact_window, stride_min, buckets, cell_scale, cluster, order)| Way {
+            window,
+            contact_window,
+            stride_min,
+            buckets,
+            cell_scale,
+            cluster,
+            order,
+        },
+    )
+}
+
+fn check(tiny: &Tiny, way: &Way) -> Result<Stats, String> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| carrier::check(tiny, way)));
+    outcome.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        Err(format!("panic: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?")))
+    })
+}
+
+#[test]
+fn every_order_commits_the_reference() {
+    let patience: u32 = std::env::var("ANACHRON_CASES")
+        .map_or(1, |text| text.parse().expect("ANACHRON_CASES is a whole number"));
+    let config = Config { cases: 1500 * patience, failure_persistence: None, ..Config::default() };
+    let total = std::cell::Cell::new(Stats::default());
+    let outcome = TestRunner::new(config).run(&(any_world(), any_way()), |(tiny, way)| {
+        let mut sum = total.get();
+        sum.add(&check(&tiny, &way).map_err(TestCaseError::fail)?);
+        total.set(sum);
+        Ok(())
+    });
+    if let Err(TestError::Fail(reason, (tiny, way))) = &outcome {
+        panic!("{reason}\n{tiny:?}\n{way:?}");
+    }
+    outcome.expect("no case is given up");
+    let Stats { primary_rollbacks, secondary_rollbacks, antievents, standings, touches, .. } = total.get();
+    println!(
+        "{touches} touches, {antievents} antievents, {standings} standings, {primary_rollbacks} + {secondary_rollbacks} rollbacks"
+    );
+    let all = [primary_rollbacks, secondary_rollbacks, antievents, standings, touches];
+    assert!(all.iter().all(|count| *count > 1000), "runs in which nothing goes wrong prove nothing: {all:?}");
+}
