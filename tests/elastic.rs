@@ -21,7 +21,7 @@ fn momentum_drift(totals: &[Totals]) -> f64 {
 
 /// As a share of the angular momenta of all bodies without their directions.
 fn angular_drift(scene: &Scene, totals: &[Totals]) -> f64 {
-    let world = World::new(scene).unwrap();
+    let world = World::new(scene).expect("the scene is valid");
     let of_body = |body: &anachron::physics::BodyDef| {
         let s = &body.start;
         (s.x.cross(&s.v) * body.mass).norm() + body.inertia.momentum(&s.q, s.w).norm()
@@ -113,16 +113,21 @@ fn ball_of(_: &mut Random) -> Shape {
     Shape::Sphere { radius: 0.4 }
 }
 
+type Maker = fn(&mut Random) -> Shape;
+
+/// Kinds of bodies, and how well each keeps its energy. Those with unequal moments of inertia tumble, and the energy
+/// of a tumbling body wobbles about its mean.
+const KINDS: [(&str, Maker, f64); 5] = [
+    ("balls", ball_of, 1e-12),
+    ("cubes", cube_of, 1e-12),
+    ("bricks", brick_of, 1e-3),
+    ("capsules", capsule_of, 1e-3),
+    ("cylinders", cylinder_of, 1e-3),
+];
+
 #[test]
 fn elastic_solids_in_a_closed_box_keep_their_energy() {
-    let kinds: [(&str, fn(&mut Random) -> Shape); 5] = [
-        ("balls", ball_of),
-        ("cubes", cube_of),
-        ("bricks", brick_of),
-        ("capsules", capsule_of),
-        ("cylinders", cylinder_of),
-    ];
-    for (name, shape) in kinds {
+    for (name, shape, energy_drift_max) in KINDS {
         let mut scene = weightless(0.0, 1.0);
         scene.seconds = 4.0;
         scene.statics = walls(3.3);
@@ -133,19 +138,15 @@ fn elastic_solids_in_a_closed_box_keep_their_energy() {
             "{name}: energy drift {drift:e}, worst overlap {:.3}, {} contacts",
             report.tally.max_overlap_m, report.tally.contacts
         );
+        assert!(report.tally.contacts > 100, "{name} hardly meet");
+        assert!(drift < energy_drift_max, "{name}");
+        assert!(report.tally.max_overlap_m < 0.1, "{name}");
     }
 }
 
 #[test]
 fn closed_systems_keep_momentum_and_angular_momentum() {
-    let kinds: [(&str, fn(&mut Random) -> Shape); 5] = [
-        ("balls", ball_of),
-        ("cubes", cube_of),
-        ("bricks", brick_of),
-        ("capsules", capsule_of),
-        ("cylinders", cylinder_of),
-    ];
-    for (name, shape) in kinds {
+    for (name, shape, _) in KINDS {
         for (mu, e) in [(0.0, 1.0), (0.5, 1.0), (0.5, 0.5), (0.3, 0.0)] {
             let mut scene = weightless(mu, e);
             scene.seconds = 2.0;
@@ -158,13 +159,14 @@ fn closed_systems_keep_momentum_and_angular_momentum() {
             }
             let all = totals(&scene);
             let (report, _) = run(&scene);
-            println!(
-                "{name} mu {mu} e {e}: momentum {:e}, angular momentum {:e}, energy {:e}, {} contacts",
-                momentum_drift(&all),
-                angular_drift(&scene, &all),
-                all.last().unwrap().energy() / all[0].energy() - 1.0,
-                report.tally.contacts
-            );
+            let (momentum, angular) = (momentum_drift(&all), angular_drift(&scene, &all));
+            let kept = all.last().expect("a run has frames").energy() / all[0].energy();
+            println!("{name} mu {mu} e {e}: momentum {momentum:e}, angular {angular:e}, energy kept {kept}");
+            assert!(report.tally.contacts > 100, "{name} hardly meet");
+            assert!(momentum < 1e-12, "{name}");
+            // Without restitution touches rest, and what overlaps is moved apart.
+            assert!(angular < if e > 0.0 { 1e-12 } else { 1e-3 }, "{name}");
+            assert!(kept < 1.0 + 1e-3, "{name}");
         }
     }
 }

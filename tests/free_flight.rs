@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 fn world_of(shape: Shape) -> World {
     let scene = Scene { bodies: vec![Body::new(shape, [0.0; 3])], ..common::scene(0.0, 0.0) };
-    World::new(&scene).unwrap()
+    World::new(&scene).expect("the scene is valid")
 }
 
 fn shape() -> impl Strategy<Value = Shape> {
