@@ -11,6 +11,7 @@ use actix::prelude::*;
 use crate::executor::timewarp::{Runtime, Trouble};
 use crate::physics::World;
 use crate::protocol::{Entity, EntityId, Message as Letter, Outbox, Plan, Stats, Step, Written};
+use crate::time::Tick;
 
 /// A message from another entity.
 #[derive(Message)]
@@ -49,13 +50,23 @@ pub(crate) struct EntityActor {
     out: Outbox<World>,
     /// A `StepNow` to itself is on its way.
     scheduled: bool,
+    /// The tick it is registered to be woken at.
+    waiting_for: Option<Tick>,
     /// Whether the runtime counts it among those that are done.
     done: bool,
 }
 
 impl EntityActor {
     pub fn new(entity: Entity<World>, runtime: Arc<Runtime>, arbiter: usize) -> Self {
-        EntityActor { entity, runtime, arbiter, out: Outbox::default(), scheduled: false, done: false }
+        EntityActor {
+            entity,
+            runtime,
+            arbiter,
+            out: Outbox::default(),
+            scheduled: false,
+            waiting_for: None,
+            done: false,
+        }
     }
 
     /// Runs a handler unless the run is being ended; a panic ends it.
@@ -101,7 +112,11 @@ impl EntityActor {
             }
             Step::WaitFor(tick) => {
                 self.carry_out();
-                if !runtime.wait(self.arbiter, self.entity.id(), tick) {
+                let is_registered = self.waiting_for == Some(tick) && commons.counters.gvt() < tick;
+                if is_registered || runtime.wait(self.arbiter, self.entity.id(), tick) {
+                    self.waiting_for = Some(tick);
+                } else {
+                    self.waiting_for = None;
                     self.schedule();
                 }
             }

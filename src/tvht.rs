@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use crate::executor::timewarp::{Runtime, Trouble};
 use crate::physics::World;
-use crate::protocol::{Bucket, Cell, Dynamics, Found, Grid, Place, Plan, Track, Written};
+use crate::protocol::{Bucket, Cell, Dynamics, Found, Grid, Place, Plan, Track, Version, Written};
 use crate::time::Tick;
 
 /// A track covers at most about so many cells; faster bodies take shorter steps.
@@ -47,7 +47,7 @@ pub(crate) struct Search<D: Dynamics> {
     last: Tick,
     found: Vec<Found<D>>,
     /// Pairs that have been compared: they may share several cells.
-    compared: Vec<(Place, usize)>,
+    compared: Vec<(Place, Place, Version, Tick)>,
 }
 
 impl<D: Dynamics> Search<D> {
@@ -84,7 +84,7 @@ impl<D: Dynamics> Search<D> {
             let mine = &path.track;
             for cell in path.cells.iter().filter(|cell| grid.bucket(cell) == number) {
                 bucket.visit(cell, mine.level, (plan.first, plan.last, *gvt), |other| {
-                    let pair = (mine.body, Arc::as_ptr(other) as usize);
+                    let pair = (mine.body, other.body, other.version, other.first);
                     if other.entity == plan.entity || compared.contains(&pair) {
                         return;
                     }

@@ -56,7 +56,9 @@ pub fn run_watched(
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, Stats), RunError> {
     let mut run = Run::new(world, tuning, order);
-    let flow = run.to_the_end(watch, sink);
+    let mut feed = FrameFeed::new();
+    let flow = run.to_the_end(&mut feed, watch, sink);
+    feed.trouble()?;
     let mut stats = Stats::default();
     for entity in &mut run.entities {
         stats.add(&if flow.is_continue() { entity.finish(world) } else { *entity.stats() });
@@ -114,10 +116,10 @@ impl Run {
 
     fn to_the_end(
         &mut self,
+        feed: &mut FrameFeed,
         watch: &mut dyn FnMut(&Glimpse),
         sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let mut feed = FrameFeed::new();
         feed.emit(&self.commons, 0, sink)?;
         while let Some(what) = self.next_action() {
             let (acted, gvt_may_move) = match what {

@@ -4,11 +4,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::Tally;
+use super::{RunError, Tally};
 use crate::frame::Frame;
 use crate::gvt::FlightLog;
 use crate::physics::{Flight, World};
-use crate::protocol::{Counters, Entity, EntityId, Grid, Limits, Outbox, Place, Stats};
+use crate::protocol::{Counters, Dynamics, Entity, EntityId, Grid, Limits, Outbox, Place, Stats};
 use crate::time::Tick;
 use crate::tvht::{Lane, SharedTable};
 
@@ -67,7 +67,7 @@ impl Commons {
     /// Makes ready to run a world.
     pub fn new(world: Arc<World>, tuning: &Tuning) -> Self {
         let crews = crews(&world, tuning.cluster.max(1) as usize);
-        let radii: Vec<f64> = world.bodies.iter().map(|body| body.radius).collect();
+        let radii: Vec<f64> = (0..world.bodies.len() as Place).map(|place| world.radius(place)).collect();
         let most = if tuning.lane == Lane::Actors { 1 << 12 } else { 1 << 20 };
         let suited = (4 * radii.len()).next_power_of_two().clamp(64, most) as u32;
         let buckets = if tuning.buckets == 0 { suited } else { tuning.buckets };
@@ -145,12 +145,19 @@ fn morton(world: &World, place: Place) -> u64 {
 /// Hands out frames as global virtual time passes them.
 pub struct FrameFeed {
     next: Tick,
+    /// The log was last cleared of what no frame needs at this tick.
+    cleared: Tick,
+    /// A body that is no longer finite ends the run.
+    trouble: Option<RunError>,
 }
+
+/// If frames are rarer than this many ticks, the log is cleared between them.
+const CLEAR_EVERY: Tick = 4096;
 
 impl FrameFeed {
     /// The first frame is that of tick 0.
     pub fn new() -> Self {
-        FrameFeed { next: 0 }
+        FrameFeed { next: 0, cleared: 0, trouble: None }
     }
 
     /// Hands out every frame up to `gvt` that has not been handed out.
@@ -161,10 +168,25 @@ impl FrameFeed {
         sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         while self.next <= gvt.min(commons.limits.last_tick) {
-            sink(commons.log.frame(&commons.world, self.next))?;
+            let frame = commons.log.frame(&commons.world, self.next);
+            if let Some((body, _)) = frame.bodies.iter().find(|(_, state)| !state.is_finite()) {
+                self.trouble = Some(RunError::not_finite(*body, frame.tick));
+                return ControlFlow::Break(());
+            }
+            sink(frame)?;
+            self.cleared = self.next;
             self.next += u64::from(commons.world.time.ticks_per_frame);
         }
+        if gvt >= self.cleared + CLEAR_EVERY {
+            commons.log.clear_before(gvt);
+            self.cleared = gvt;
+        }
         ControlFlow::Continue(())
+    }
+
+    /// Why it broke off by itself, if it did.
+    pub fn trouble(self) -> Result<(), RunError> {
+        self.trouble.map_or(Ok(()), Err)
     }
 }
 

@@ -88,6 +88,13 @@ pub enum RunError {
     NoThread(String),
 }
 
+impl RunError {
+    fn not_finite(body: BodyId, tick: Tick) -> Self {
+        let hint = "shorten the tick (ticks_per_second) or look for extreme masses and speeds";
+        RunError::NotFinite { body, tick, hint }
+    }
+}
+
 /// A scene made ready to run.
 ///
 /// ```

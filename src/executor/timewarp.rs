@@ -28,6 +28,9 @@ const FRAMES_AHEAD: u64 = 256;
 /// If nothing at all happens for this long, something is wrong.
 const STALL: Duration = Duration::from_secs(30);
 
+/// How long an actor may take to give account of itself.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// Why a run ended before its time.
 #[derive(Clone, Debug)]
 pub(crate) enum Trouble {
@@ -63,7 +66,6 @@ pub(crate) struct Runtime {
     done: AtomicU32,
     ending: AtomicBool,
     trouble: Mutex<Option<Trouble>>,
-    gvt_rounds: AtomicU64,
 }
 
 impl Runtime {
@@ -135,7 +137,6 @@ impl Runtime {
     /// Looks whether global virtual time can rise; wakes those who waited for it.
     pub fn advance(&self) {
         let Some(gvt) = self.commons.counters.advance() else { return };
-        self.gvt_rounds.fetch_add(1, SeqCst);
         let _ = self.news.send(News::Gvt);
         for seat in self.seats() {
             let mut woken: Vec<EntityId> = Vec::new();
@@ -208,7 +209,6 @@ pub fn run(
         done: AtomicU32::new(0),
         ending: AtomicBool::new(false),
         trouble: Mutex::new(None),
-        gvt_rounds: AtomicU64::new(0),
     });
     let stage = {
         let runtime = runtime.clone();
@@ -217,7 +217,8 @@ pub fn run(
         thread::Builder::new().name(name).spawn(move || stage(&runtime, cores.max(1), lane))
     };
     let stage = stage.map_err(|error| RunError::NoThread(error.to_string()))?;
-    let flow = take_frames(&runtime, &heard, sink);
+    let mut feed = FrameFeed::new();
+    let flow = take_frames(&runtime, &heard, &mut feed, sink);
     runtime.end(None);
     let accounts =
         stage.join().map_err(|_| RunError::Stalled("the thread of the arbiters panicked".into()))?;
@@ -226,7 +227,7 @@ pub fn run(
         Some(Trouble::Bucket { number }) => {
             return Err(RunError::Stalled(format!("bucket {number} panicked")));
         }
-        None => {}
+        None => feed.trouble()?,
     }
     let flow = flow.map_err(|()| RunError::Stalled(describe(&accounts, world.time.last_tick)))?;
     let mut stats = Stats::default();
@@ -241,11 +242,11 @@ pub fn run(
 fn take_frames(
     runtime: &Runtime,
     heard: &Receiver<News>,
+    feed: &mut FrameFeed,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, ()> {
     let commons = &runtime.commons;
     let ahead = FRAMES_AHEAD * u64::from(commons.world.time.ticks_per_frame) + commons.limits.window;
-    let mut feed = FrameFeed::new();
     let mut steps_before = u64::MAX;
     commons.counters.set_ceiling(ahead.min(commons.limits.last_tick));
     loop {
@@ -275,8 +276,18 @@ fn take_frames(
     }
 }
 
+/// Ends the run when the stage is left, by whatever door: nobody is to wait for actors that are gone.
+struct EndOnDrop(Arc<Runtime>);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.end(None);
+    }
+}
+
 /// The thread that owns the actor system: starts arbiters and actors, waits for the end, and collects accounts.
 fn stage(runtime: &Arc<Runtime>, cores: usize, lane: Lane) -> Vec<(Stats, String)> {
+    let _whatever_happens = EndOnDrop(runtime.clone());
     let system = System::new();
     let accounts = system.block_on(async {
         let arbiters: Vec<Arbiter> = (0..cores).map(|_| Arbiter::new()).collect();
@@ -296,15 +307,22 @@ fn stage(runtime: &Arc<Runtime>, cores: usize, lane: Lane) -> Vec<(Stats, String
         let finished = lock(&runtime.trouble).is_none()
             && runtime.done.load(SeqCst) == runtime.commons.crews.len() as u32;
         let mut accounts = Vec::with_capacity(runtime.commons.crews.len());
+        let mut all_answer = true;
         for address in runtime.addresses() {
-            if let Ok(account) = address.send(GiveAccount { finished }).await {
-                accounts.push(account);
+            match actix::clock::timeout(PATIENCE, address.send(GiveAccount { finished })).await {
+                Ok(Ok(account)) => accounts.push(account),
+                Ok(Err(_)) => {}
+                // A handler that does not return: neither does its arbiter. It is left behind.
+                Err(_) => {
+                    all_answer = false;
+                    break;
+                }
             }
         }
         for arbiter in &arbiters {
             arbiter.stop();
         }
-        for arbiter in arbiters {
+        for arbiter in arbiters.into_iter().filter(|_| all_answer) {
             let _ = arbiter.join();
         }
         accounts
@@ -368,7 +386,7 @@ where
     addresses.into_iter().map(|(_, address)| address).collect()
 }
 
-/// Where those stand that are farthest behind.
+/// Where some of them stand, for the message of an impossible end.
 fn describe(accounts: &[(Stats, String)], last_tick: Tick) -> String {
     let shown: Vec<&str> = accounts.iter().take(12).map(|(_, account)| account.as_str()).collect();
     format!("nothing moves any more before tick {last_tick}: {}", shown.join("; "))

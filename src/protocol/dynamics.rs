@@ -21,7 +21,7 @@ pub trait Dynamics {
     /// Whether two standings are the same to the bit.
     fn same_standing(a: &Self::Standing, b: &Self::Standing) -> bool;
 
-    /// Radius of a ball about a body's centre that holds it.
+    /// Radius of a ball about a body's centre that holds it, with room for the margin of touching.
     fn radius(&self, body: Place) -> f64;
 
     /// Bounds of everything a body covers at the ticks `from..=to`, with room for the margin of touching.

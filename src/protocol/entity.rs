@@ -7,19 +7,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
-
 use super::bucket::{Found, Track};
-use super::dynamics::{Dynamics, PartnerKey, Place, Seen, Stranger};
+use super::dynamics::{Dynamics, PartnerKey, Place, Response, Stranger};
 use super::history::{History, Known, Segment, Tale};
 use super::message::{At, EntityId, Message, Outbox, Version};
+use super::stats::Stats;
 use crate::time::Tick;
-
-/// Rollbacks are counted by the power of two of their depth, up to this many.
-const DEPTHS: usize = 12;
 
 /// How far ahead an entity responds to contacts before it has any experience.
 const CONTACT_AHEAD_AT_FIRST: u64 = 16;
+/// More than this is never worth remembering.
+const CONTACT_AHEAD_MAX: u64 = 256;
 
 /// How far entities may run ahead. None of this changes a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,75 +73,6 @@ pub struct Written<D: Dynamics> {
     pub found: Vec<Found<D>>,
     /// The tracks as they stand in the table.
     pub tracks: Vec<Arc<Track<D>>>,
-}
-
-/// What an entity has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Stats {
-    /// Steps written.
-    pub steps: u64,
-    /// Ticks written.
-    pub ticks: u64,
-    /// Ticks taken back.
-    pub ticks_undone: u64,
-    /// How many rollbacks took back 1, 2 to 3, 4 to 7, ... ticks.
-    pub rollback_depths: [u64; DEPTHS],
-    /// Rollbacks because of an event or a standing.
-    pub primary_rollbacks: u64,
-    /// Rollbacks because of an antievent or a refusal.
-    pub secondary_rollbacks: u64,
-    /// Responses worked out.
-    pub responses: u64,
-    /// Events sent.
-    pub events: u64,
-    /// Antievents sent.
-    pub antievents: u64,
-    /// Standings sent.
-    pub standings: u64,
-    /// Pairs in touch at committed ticks.
-    pub touches: u64,
-    /// Touches that began at committed ticks.
-    pub new_touches: u64,
-    /// Deepest overlap at committed ticks, metres.
-    pub overlap_m: f64,
-}
-
-impl Stats {
-    /// Adds up the statistics of two entities.
-    pub fn add(&mut self, other: &Stats) {
-        self.steps += other.steps;
-        self.ticks += other.ticks;
-        self.ticks_undone += other.ticks_undone;
-        for (mine, others) in self.rollback_depths.iter_mut().zip(other.rollback_depths) {
-            *mine += others;
-        }
-        self.primary_rollbacks += other.primary_rollbacks;
-        self.secondary_rollbacks += other.secondary_rollbacks;
-        self.responses += other.responses;
-        self.events += other.events;
-        self.antievents += other.antievents;
-        self.standings += other.standings;
-        self.touches += other.touches;
-        self.new_touches += other.new_touches;
-        self.overlap_m = self.overlap_m.max(other.overlap_m);
-    }
-
-    /// Ticks that were kept, as a share of those that were computed.
-    pub fn efficiency(&self) -> f64 {
-        if self.ticks == 0 { 1.0 } else { (self.ticks - self.ticks_undone) as f64 / self.ticks as f64 }
-    }
-
-    fn undo(&mut self, ticks: u64) {
-        self.ticks_undone += ticks;
-        let depth = (u64::BITS - 1 - ticks.max(1).leading_zeros()) as usize;
-        self.rollback_depths[depth.min(DEPTHS - 1)] += 1;
-    }
-
-    fn commit(&mut self, seen: &Seen) {
-        self.touches += u64::from(seen.touches);
-        self.new_touches += u64::from(seen.new_touches);
-        self.overlap_m = self.overlap_m.max(seen.overlap_m);
-    }
 }
 
 /// Something sent and not answered yet: to whom an event went, about which contact.
@@ -270,8 +199,7 @@ impl<D: Dynamics> Entity<D> {
             }
         }
         let bound = limits.last_tick.min(gvt + limits.window);
-        let latest = self.history.latest().expect("invariant: it has written before");
-        let stride = if latest.response.as_ref().is_some_and(|r| r.lingers) { 1 } else { self.stride };
+        let stride = self.stride(limits);
         // No more than the window, or it would wait for others to pass it.
         let worthwhile = limits.stride_min.min(limits.window).min(stride).min(limits.last_tick - lvt).max(1);
         if lvt + worthwhile > bound && lvt > gvt {
@@ -295,15 +223,23 @@ impl<D: Dynamics> Entity<D> {
         gvt: Tick,
         crew: Vec<(Place, D::Flight)>,
     ) -> Plan<D> {
-        let lingers =
-            self.history.latest().and_then(|latest| latest.response.as_ref()).is_some_and(|r| r.lingers);
-        let stride = if lingers { 1 } else { self.stride };
-        let reach = if limits.adaptive { first.saturating_add(stride - 1) } else { Tick::MAX };
+        let reach = first.saturating_add(self.stride(limits) - 1);
         let bound = limits.last_tick.min(gvt + limits.window).min(reach).max(first);
         let own_touch = dynamics.first_own_touch(&crew, first, bound);
         let last = own_touch.unwrap_or(bound);
         self.writing = true;
         Plan { entity: self.id, version: self.version, first, last, own_touch, crew, changes: self.changes }
+    }
+
+    /// How many ticks it flies at a time: one if it is held, and will most likely be held at the next tick.
+    fn stride(&self, limits: &Limits) -> u64 {
+        let lingers = |response: &Response<D>| response.lingers;
+        let held = self.history.latest().and_then(|latest| latest.response.as_ref()).is_some_and(lingers);
+        match limits.adaptive {
+            true if held => 1,
+            true => self.stride,
+            false => u64::MAX,
+        }
     }
 
     /// Works out how it goes on from where it is, unless that is known already. Says whether it knows enough.
@@ -359,6 +295,8 @@ impl<D: Dynamics> Entity<D> {
             for track in &written.tracks {
                 track.cut(track.first);
             }
+            // Somebody may have met the void tracks already: their version must never come back.
+            self.version += 1;
             return;
         }
         let response = self.history.latest().and_then(|segment| segment.response.as_ref());
@@ -580,7 +518,7 @@ impl<D: Dynamics> Entity<D> {
         self.history.drop_before(gvt, |segment| {
             if let Some(response) = &segment.response {
                 stats.commit(&response.seen);
-                *ahead += 1;
+                *ahead = (*ahead + 1).min(CONTACT_AHEAD_MAX);
             }
         });
     }

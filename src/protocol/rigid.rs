@@ -28,7 +28,7 @@ impl Dynamics for World {
     }
 
     fn radius(&self, body: Place) -> f64 {
-        self.bodies[body as usize].radius
+        self.bodies[body as usize].radius + self.rule.vicinity
     }
 
     fn bounds(&self, body: Place, flight: &Flight, from: Tick, to: Tick) -> Aabb {

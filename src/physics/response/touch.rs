@@ -243,7 +243,7 @@ impl Touch {
 #[inline]
 pub(super) fn within_limits(wanted: [f64; 3], limits: (f64, f64)) -> [f64; 3] {
     let [x, y, twist] = wanted;
-    let twist = twist.clamp(-limits.1, limits.1);
+    let twist = twist.max(-limits.1).min(limits.1);
     let length2 = x * x + y * y;
     if length2 <= limits.0 * limits.0 {
         return [x, y, twist];
