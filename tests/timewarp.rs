@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use anachron::executor::Tuning;
 use anachron::scenarios::{GOLDEN, Golden, Request, build};
-use anachron::scene::Scene;
+use anachron::scene::{Body, Scene, Shape};
 use anachron::tvht::Lane;
 use anachron::{Report, Simulation, Sync};
 
@@ -52,6 +52,33 @@ fn every_scenario_on_any_number_of_cores() {
         // Buckets as actors: a ticket carries the tracks from one to the next.
         let actors = Tuning { lane: Lane::Actors, buckets: [64, 7, 1][at % 3], ..usual };
         assert_same(&scene, &reference, 2, actors);
+    }
+}
+
+/// While a ticket travels, its sender may be told something that makes the plan void. Who has met the void tracks
+/// in the meantime must not take them for the ones that replace them.
+#[test]
+fn a_void_plan_is_not_mistaken_for_its_successor() {
+    let cases = [("cylinders", 100, 2.0, 37, 1), ("billiards", 16, 1.0, 3, 2), ("stack", 10, 1.0, 3, 2)];
+    for (name, bodies, seconds, buckets, cores) in cases {
+        let request = Request { bodies: Some(bodies), seconds: Some(seconds), ..Request::default() };
+        let scene = build(name, &request).expect("the scenario is valid");
+        let reference = run(&scene, Sync::Sequential, 1, Tuning::default());
+        let tuning = Tuning { lane: Lane::Actors, buckets, ..Tuning::default() };
+        assert_same(&scene, &reference, cores, tuning);
+    }
+}
+
+/// Bodies much smaller than what they fall in a tick, and ticks much longer than usual.
+#[test]
+fn tiny_bodies_and_long_ticks_do_not_fill_the_table() {
+    for (radius, ticks_per_second) in [(1e-3, 30.0), (1e-2, 2.0), (1e-6, 240.0)] {
+        let ball = |x: f64| Body::new(Shape::Sphere { radius }, [x, 0.0, 0.0]);
+        let mut scene = Scene { seconds: 4.0, ticks_per_second, ..Scene::default() };
+        scene.bodies =
+            vec![ball(0.0), ball(1.0), ball(2.0), Body::new(Shape::Sphere { radius: 1e3 }, [0.0, 2e3, 0.0])];
+        let reference = run(&scene, Sync::Sequential, 1, Tuning::default());
+        assert_same(&scene, &reference, 2, Tuning::default());
     }
 }
 
