@@ -36,8 +36,7 @@ impl FlightLog {
         let mut bodies = Vec::with_capacity(world.bodies.len());
         for (place, body) in world.bodies.iter().enumerate() {
             let flight = self.with(place as Place, |flights| {
-                let later = flights.partition_point(|(from, _)| *from <= tick);
-                flights.drain(..later.saturating_sub(1));
+                drop_superseded(flights, tick);
                 flights.first().map(|(_, flight)| *flight)
             });
             let flight = flight.expect("invariant: every body flies at every committed tick");
@@ -45,6 +44,13 @@ impl FlightLog {
         }
         let index = tick / u64::from(world.time.ticks_per_frame);
         Frame { index, tick, time_s: world.time.span_s(0, tick), bodies }
+    }
+
+    /// Drops what no frame from `gvt` on needs.
+    pub fn clear_before(&self, gvt: Tick) {
+        for body in 0..self.bodies.len() {
+            self.with(body as Place, |flights| drop_superseded(flights, gvt));
+        }
     }
 
     /// Number of flights kept, of all bodies together.
@@ -60,4 +66,10 @@ impl FlightLog {
     fn with<T>(&self, body: Place, act: impl FnOnce(&mut Vec<(Tick, Flight)>) -> T) -> T {
         act(&mut self.bodies[body as usize].lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Keeps the flight at `tick` and those that begin later.
+fn drop_superseded(flights: &mut Vec<(Tick, Flight)>, tick: Tick) {
+    let later = flights.partition_point(|(from, _)| *from <= tick);
+    flights.drain(..later.saturating_sub(1));
 }

@@ -1,29 +1,128 @@
 //! The temporal volumetric hash table: who passes which part of space, when.
 //!
-//! Shared lane: the buckets lie in shared memory. A write locks all buckets it needs in ascending order, so that
-//! nobody ever waits in a circle, looks for the first tick at which it meets anybody, cuts its tracks there,
-//! and leaves them behind; then it lets go of all locks. No lock is held across a message.
+//! Two lanes, one meaning. In the **shared lane** the buckets lie in shared memory: a write locks all buckets it
+//! needs in ascending order, so that nobody ever waits in a circle, searches them, and lets go; no lock is held
+//! across a message. In the **message lane** every bucket is an actor, and a ticket with the plan travels from
+//! bucket to bucket in the same order, locking as it goes; the last one answers and sends the keys back.
 
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use actix::prelude::*;
 use smallvec::SmallVec;
 
-use crate::protocol::{Bucket, Cell, Dynamics, Found, Grid, Plan, Track, Written};
+use crate::executor::timewarp::{Runtime, Trouble};
+use crate::physics::World;
+use crate::protocol::{Bucket, Cell, Dynamics, Found, Grid, Place, Plan, Track, Version, Written};
 use crate::time::Tick;
 
 /// A track covers at most about so many cells; faster bodies take shorter steps.
 const CELLS_MAX: f64 = 64.0;
 
+/// Where the buckets are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lane {
+    /// In shared memory.
+    #[default]
+    Shared,
+    /// Each in an actor of its own.
+    Actors,
+}
+
+/// One body of a plan: its track, and the cells it passes.
+struct Path<D: Dynamics> {
+    track: Arc<Track<D>>,
+    cells: Vec<Cell>,
+}
+
+/// A plan on its way through the buckets.
+pub(crate) struct Search<D: Dynamics> {
+    plan: Plan<D>,
+    gvt: Tick,
+    paths: SmallVec<[Path<D>; 1]>,
+    /// The buckets of all its cells, ascending.
+    numbers: SmallVec<[u32; 8]>,
+    /// The first tick at which it meets somebody, as far as is known, and whom.
+    last: Tick,
+    found: Vec<Found<D>>,
+    /// Pairs that have been compared: they may share several cells.
+    compared: Vec<(Place, Place, Version, Tick)>,
+}
+
+impl<D: Dynamics> Search<D> {
+    pub fn new(grid: &Grid, dynamics: &D, plan: Plan<D>, gvt: Tick) -> Self {
+        let mut last = plan.last;
+        for (body, flight) in &plan.crew {
+            let level = grid.level_of(dynamics.radius(*body));
+            while last > plan.first
+                && grid.coverage(&dynamics.bounds(*body, flight, plan.first, last), level) > CELLS_MAX
+            {
+                last = plan.first + (last - plan.first) / 2;
+            }
+        }
+        let path = |(body, flight): &(Place, D::Flight)| {
+            let level = grid.level_of(dynamics.radius(*body));
+            let mut cells = Vec::new();
+            grid.cells(&dynamics.bounds(*body, flight, plan.first, last), level, &mut cells);
+            let owner = (plan.entity, plan.version);
+            let track = Track::new(owner, (*body, level), (plan.first, last), flight.clone());
+            Path { track: Arc::new(track), cells }
+        };
+        let paths: SmallVec<[Path<D>; 1]> = plan.crew.iter().map(path).collect();
+        let mut numbers: SmallVec<[u32; 8]> =
+            paths.iter().flat_map(|path| &path.cells).map(|cell| grid.bucket(cell)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Search { plan, gvt, paths, numbers, last, found: Vec::new(), compared: Vec::new() }
+    }
+
+    /// Looks into one bucket for whoever it meets first, and leaves its tracks there.
+    fn pass(&mut self, grid: &Grid, dynamics: &D, number: u32, bucket: &mut Bucket<D>) {
+        let Search { plan, gvt, paths, last, found, compared, .. } = self;
+        for path in paths.iter() {
+            let mine = &path.track;
+            for cell in path.cells.iter().filter(|cell| grid.bucket(cell) == number) {
+                bucket.visit(cell, mine.level, (plan.first, plan.last, *gvt), |other| {
+                    let pair = (mine.body, other.body, other.version, other.first);
+                    if other.entity == plan.entity || compared.contains(&pair) {
+                        return;
+                    }
+                    compared.push(pair);
+                    // Its owner may be cutting it at this moment; then this is an empty range.
+                    let (from, to) =
+                        (plan.first.max(other.first), (*last).min(other.end().saturating_sub(1)));
+                    if from > to {
+                        return;
+                    }
+                    let (a, b) = ((mine.body, &mine.flight), (other.body, &other.flight));
+                    if let Some(tick) = dynamics.first_touch(a, b, from, to) {
+                        if tick < *last {
+                            *last = tick;
+                            found.clear();
+                        }
+                        found.push(Found { own: mine.body, other: other.clone() });
+                    }
+                });
+                bucket.add(*cell, mine.clone());
+            }
+        }
+    }
+
+    /// All buckets have been passed: the tracks are cut where they meet somebody.
+    fn finish(self) -> (Plan<D>, Written<D>) {
+        for path in &self.paths {
+            path.track.cut(self.last + 1);
+        }
+        let tracks = self.paths.into_iter().map(|path| path.track).collect();
+        (self.plan, Written { last: self.last, found: self.found, tracks })
+    }
+}
+
 /// The buckets in shared memory.
 pub struct SharedTable<D: Dynamics> {
     grid: Grid,
     buckets: Box<[Mutex<Bucket<D>>]>,
-}
-
-/// One body of a plan with the cells it passes.
-struct Path {
-    level: u8,
-    cells: Vec<Cell>,
 }
 
 impl<D: Dynamics> SharedTable<D> {
@@ -35,82 +134,116 @@ impl<D: Dynamics> SharedTable<D> {
 
     /// Writes a plan, cut at the first tick at which it meets somebody. Everything it meets at that tick is
     /// reported.
-    pub fn write(&self, dynamics: &D, plan: &Plan<D>, gvt: Tick) -> Written<D> {
-        let mut last = plan.last;
-        let paths: SmallVec<[Path; 1]> =
-            plan.crew.iter().map(|(body, flight)| self.path(dynamics, *body, flight, plan.first, &mut last)).collect();
-        let mut numbers: SmallVec<[u32; 16]> =
-            paths.iter().flat_map(|path| &path.cells).map(|cell| self.grid.bucket(cell)).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let mut locked: SmallVec<[MutexGuard<Bucket<D>>; 8]> = numbers.iter().map(|at| self.lock(*at)).collect();
-        let place = |cell: &Cell| {
-            numbers.binary_search(&self.grid.bucket(cell)).expect("invariant: all buckets of the plan are locked")
-        };
-        let mut found: Vec<Found<D>> = Vec::new();
-        let mut seen: SmallVec<[*const Track<D>; 16]> = SmallVec::new();
-        for ((own, flight), path) in plan.crew.iter().zip(&paths) {
-            seen.clear();
-            for cell in &path.cells {
-                let look = |other: &Arc<Track<D>>| {
-                    if other.entity == plan.entity || seen.contains(&Arc::as_ptr(other)) {
-                        return;
-                    }
-                    seen.push(Arc::as_ptr(other));
-                    // Its owner may be cutting it at this moment; then this is an empty range.
-                    let (from, to) = (plan.first.max(other.first), last.min(other.end().saturating_sub(1)));
-                    if from > to {
-                        return;
-                    }
-                    let pair = ((*own, flight), (other.body, &other.flight));
-                    if let Some(tick) = dynamics.first_touch(pair.0, pair.1, from, to) {
-                        if tick < last {
-                            last = tick;
-                            found.clear();
-                        }
-                        found.push(Found { own: *own, other: other.clone() });
-                    }
-                };
-                locked[place(cell)].visit(cell, path.level, (plan.first, plan.last, gvt), look);
-            }
+    pub fn write(&self, dynamics: &D, plan: Plan<D>, gvt: Tick) -> (Plan<D>, Written<D>) {
+        let mut search = Search::new(&self.grid, dynamics, plan, gvt);
+        let numbers = search.numbers.clone();
+        let mut locked: SmallVec<[MutexGuard<Bucket<D>>; 8]> =
+            numbers.iter().map(|number| lock(&self.buckets[*number as usize])).collect();
+        for (number, bucket) in numbers.iter().zip(&mut locked) {
+            search.pass(&self.grid, dynamics, *number, bucket);
         }
-        let mut tracks = Vec::with_capacity(plan.crew.len());
-        for ((body, flight), path) in plan.crew.iter().zip(&paths) {
-            let owner = (plan.entity, plan.version);
-            let track = Arc::new(Track::new(owner, (*body, path.level), (plan.first, last), flight.clone()));
-            for cell in &path.cells {
-                locked[place(cell)].add(*cell, track.clone());
-            }
-            tracks.push(track);
-        }
-        Written { last, found, tracks }
+        // Cut before the locks are let go: nobody sees more of the tracks than is true.
+        search.finish()
     }
 
     /// Entries in all buckets together.
     pub fn len(&self) -> usize {
-        (0..self.grid.buckets()).map(|bucket| self.lock(bucket).len()).sum()
+        self.buckets.iter().map(|bucket| lock(bucket).len()).sum()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
 
-    /// The cells a body passes from `first` to `last`; `last` is lowered until there are not too many.
-    fn path(&self, dynamics: &D, body: u32, flight: &D::Flight, first: Tick, last: &mut Tick) -> Path {
-        let level = self.grid.level_of(dynamics.radius(body));
-        let mut bounds = dynamics.bounds(body, flight, first, *last);
-        while *last > first && self.grid.coverage(&bounds, level) > CELLS_MAX {
-            *last = first + (*last - first) / 2;
-            bounds = dynamics.bounds(body, flight, first, *last);
-        }
-        let mut cells = Vec::new();
-        self.grid.cells(&bounds, level, &mut cells);
-        Path { level, cells }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere ends the run; until then its buckets are as good as ever.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A plan that travels from bucket to bucket, holding each it has passed.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Ticket {
+    search: Search<World>,
+    /// How many buckets it holds already.
+    held: usize,
+}
+
+impl Ticket {
+    pub fn new(search: Search<World>) -> Self {
+        Ticket { search, held: 0 }
     }
 
-    fn lock(&self, bucket: u32) -> MutexGuard<'_, Bucket<D>> {
-        // A panic elsewhere ends the run; until then its buckets are as good as ever.
-        self.buckets[bucket as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    /// The bucket it wants next; none if it has them all.
+    pub fn wants(&self) -> Option<u32> {
+        self.search.numbers.get(self.held).copied()
+    }
+}
+
+/// The ticket that held the bucket has gone through.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct LetGo;
+
+/// A bucket as an actor: one ticket at a time, the others in the order they came.
+pub(crate) struct BucketActor {
+    number: u32,
+    bucket: Bucket<World>,
+    is_held: bool,
+    queue: VecDeque<Ticket>,
+    runtime: Arc<Runtime>,
+}
+
+impl BucketActor {
+    pub fn new(number: u32, runtime: Arc<Runtime>) -> Self {
+        BucketActor { number, bucket: Bucket::default(), is_held: false, queue: VecDeque::new(), runtime }
+    }
+
+    /// Takes a ticket and sends it on; from the last bucket the answer goes out.
+    fn take(&mut self, mut ticket: Ticket) {
+        self.is_held = true;
+        let runtime = self.runtime.clone();
+        let passed = catch_unwind(AssertUnwindSafe(|| {
+            ticket.search.pass(&runtime.commons.grid, &runtime.commons.world, self.number, &mut self.bucket);
+            ticket.held += 1;
+            ticket
+        }));
+        match passed {
+            Ok(ticket) if ticket.wants().is_some() => runtime.pass_on(ticket),
+            Ok(ticket) => {
+                let numbers = ticket.search.numbers.clone();
+                let (plan, written) = ticket.search.finish();
+                runtime.answer(plan, written);
+                for number in numbers {
+                    runtime.let_go(number);
+                }
+            }
+            Err(_) => runtime.end(Some(Trouble::Bucket { number: self.number })),
+        }
+    }
+}
+
+impl Actor for BucketActor {
+    type Context = Context<Self>;
+}
+
+impl Handler<Ticket> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, ticket: Ticket, _: &mut Context<Self>) {
+        if self.is_held { self.queue.push_back(ticket) } else { self.take(ticket) }
+    }
+}
+
+impl Handler<LetGo> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, _: LetGo, _: &mut Context<Self>) {
+        self.is_held = false;
+        if let Some(next) = self.queue.pop_front() {
+            self.take(next);
+        }
     }
 }

@@ -80,7 +80,7 @@ fn the_same_frame_gives_the_same_bytes_on_any_number_of_threads() {
     let (bodies, statics) = busy_scene();
     let on_threads = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| picture(&bodies, &statics, size(240, 135)))
+        pool.install(|| picture(&bodies, &statics, size(160, 90)))
     };
     let first = on_threads(1);
     assert!(first == on_threads(1), "run to run");
@@ -139,7 +139,9 @@ proptest! {
         let area = std::f64::consts::PI * focal() * focal() * sin2 * (1.0 - sin2).sqrt() / (cut * cut.sqrt());
         let pixels = (0..100).flat_map(|row| (0..200).map(move |column| (column, row)));
         let red = pixels.filter(|(column, row)| is_red(&image, *column, *row)).count() as f64;
-        prop_assert!((red / area - 1.0).abs() < 0.05, "{red} pixels, {area} expected");
+        // Pixels on the edge may count or not.
+        let edge = 2.0 * (std::f64::consts::PI * area).sqrt();
+        prop_assert!((red - area).abs() < 0.3 * edge, "{red} pixels, {area} expected");
     }
 
     #[test]

@@ -54,7 +54,12 @@ fn numbers_of_the_scene_have_ranges() {
         ("gravity[1]", |s| &mut s.gravity[1], &[0.0, -1e4, 1e4], &[]),
         ("gravity", |s| &mut s.gravity[1], &[], &[-1.1e4, 1e300]),
         ("response.correction", |s| &mut s.response.correction, &[0.0, 1.0], &[-0.1, 1.1]),
-        ("materials.wood.density", |s| wood(s, |m| &mut m.density), &[1e-6, 1e9], &[0.0, -1.0, 1.1e9]),
+        (
+            "materials.wood.density",
+            |s| wood(s, |m| &mut m.density),
+            &[1e-6, 1e9],
+            &[0.0, -1.0, 1e-300, 1.1e9],
+        ),
         ("materials.wood.friction", |s| wood(s, |m| &mut m.friction), &[0.0, 1e3], &[-0.1, 1.1e3]),
         ("materials.wood.restitution", |s| wood(s, |m| &mut m.restitution), &[0.0, 1.0], &[-0.1, 1.1]),
         ("body[1].position[2]", |s| &mut s.bodies[1].position[2], &[-1e9, 1e9], &[]),

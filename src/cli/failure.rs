@@ -83,7 +83,7 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Scene(error) => error.into(),
-            error @ RunError::NotFinite { .. } => Failure::failed(error),
+            error => Failure::failed(error),
         }
     }
 }

@@ -23,6 +23,7 @@ mod resources;
 mod run;
 mod scene;
 mod source;
+mod tuning;
 
 use std::process::ExitCode;
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::numbers::{change, counted, grouped, short};
 use crate::executor::{Report, Sync};
+use crate::protocol::Stats;
 use crate::scene::Scene;
 
 /// What a run took from the machine; nothing where the operating system does not say.
@@ -42,7 +43,20 @@ pub(super) struct Outcome {
     energy_end: f64,
     energy_drift: f64,
     momentum_drift: f64,
+    /// What changes the momentum from outside, in words; nothing in a closed system, which must keep it.
+    momentum_changed_by: Option<&'static str>,
+    /// What speculation did; nothing where nothing was speculated.
+    speculation: Option<Speculation>,
     version: &'static str,
+}
+
+/// What speculation did, in the words of parallel simulation.
+#[derive(Debug, Serialize)]
+struct Speculation {
+    #[serde(flatten)]
+    stats: Stats,
+    /// Ticks that were committed, as a share of those that were computed.
+    efficiency: f64,
 }
 
 impl Outcome {
@@ -71,6 +85,15 @@ impl Outcome {
             energy_end: report.end.energy(),
             energy_drift: report.energy_drift(),
             momentum_drift: report.momentum_drift(),
+            momentum_changed_by: match (scene.gravity != [0.0; 3], !scene.statics.is_empty()) {
+                (true, true) => Some("gravity and static geometry"),
+                (true, false) => Some("gravity"),
+                (false, true) => Some("static geometry"),
+                (false, false) => None,
+            },
+            speculation: report
+                .speculation
+                .map(|stats| Speculation { stats, efficiency: stats.efficiency() }),
             version: env!("CARGO_PKG_VERSION"),
         }
     }
@@ -101,12 +124,19 @@ impl Outcome {
         line("overlap", format!("{} mm at worst", short(self.max_overlap_m * 1e3)));
         let (start, end) = (short(self.energy_start), short(self.energy_end));
         line("energy", format!("{start} J at the start, {end} J at the end ({})", change(self.energy_drift)));
-        line("momentum", format!("{} drift", change(self.momentum_drift).trim_start_matches('+')));
+        let cause = self.momentum_changed_by.map_or(String::new(), |cause| format!(", by {cause}"));
+        line("momentum", format!("{} drift{cause}", change(self.momentum_drift).trim_start_matches('+')));
         let speed = self.seconds / self.wall_s;
         line("wall time", format!("{} s, {} x real time", short(self.wall_s), short(speed)));
         let cores = counted(self.cores as u64, "core", "cores");
         let rate = grouped(self.body_ticks_per_second as u64);
         line("speed", format!("{rate} body-ticks/s ({}, {cores})", self.sync));
+        if let Some(Speculation { stats, efficiency }) = &self.speculation {
+            let rollbacks =
+                counted(stats.primary_rollbacks + stats.secondary_rollbacks, "rollback", "rollbacks");
+            let steps = counted(stats.steps, "step", "steps");
+            line("speculation", format!("{steps}, {rollbacks}, {:.1} % of ticks kept", efficiency * 100.0));
+        }
         if let Some(path) = recording {
             line("recording", path.display().to_string());
         }

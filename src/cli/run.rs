@@ -13,6 +13,7 @@ use super::outcome::{Cost, Outcome};
 use super::progress::Progress;
 use super::recorder::Recorder;
 use super::source::{Changes, Source};
+use super::tuning::TuningArguments;
 use super::{console, resources};
 use crate::executor::{Report, RunError, Simulation, Sync};
 use crate::record::RecordError;
@@ -52,6 +53,8 @@ pub(super) struct Arguments {
     /// Say nothing but errors
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    tuning: TuningArguments,
 }
 
 fn sync_parser() -> impl TypedValueParser<Value = Sync> {
@@ -64,15 +67,20 @@ fn sync_parser() -> impl TypedValueParser<Value = Sync> {
 /// How many cores a run will use if it may use `cores`.
 fn cores_used(sync: Sync, cores: usize) -> usize {
     match sync {
-        Sync::Sequential => cores.min(1),
+        Sync::Timewarp => cores,
+        Sync::Sequential | Sync::Loop | Sync::Chaos | Sync::RollbackCheck => cores.min(1),
     }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let scene = Source::of(&arguments.source).scene(&arguments.changes)?;
-    let simulation = Simulation::new(&scene)?.sync(arguments.sync);
     let cores_asked = arguments.cores.map_or_else(resources::cores, |cores| cores as usize);
     let cores = cores_used(arguments.sync, cores_asked);
+    let simulation = Simulation::new(&scene)?
+        .sync(arguments.sync)
+        .cores(cores)
+        .tuning(arguments.tuning.for_scene(&scene))
+        .chaos_seed(arguments.tuning.chaos_seed());
     if !arguments.quiet {
         console::warn(&scene.validate()?);
         if arguments.cores.is_some() && cores < cores_asked {

@@ -12,8 +12,8 @@ use super::adversary::{Action, Adversary};
 use super::crowd::{Commons, FrameFeed, Tuning, tally};
 use super::{RunError, Tally};
 use crate::frame::Frame;
-use crate::physics::World;
-use crate::protocol::{Entity, EntityId, Message, Outbox, Stats, Step};
+use crate::physics::{Flight, World};
+use crate::protocol::{Entity, EntityId, Message, Outbox, Place, Stats, Step};
 use crate::time::Tick;
 
 /// The order in which things happen.
@@ -23,6 +23,8 @@ pub enum Order {
     Sensible,
     /// Anything that may happen, chosen by a random number generator with this seed.
     Adversarial(u64),
+    /// As the sensible order, but every step is taken back and done again, and must come out the same.
+    Twice,
 }
 
 /// What can be seen from outside after each thing that has happened.
@@ -54,7 +56,9 @@ pub fn run_watched(
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, Stats), RunError> {
     let mut run = Run::new(world, tuning, order);
-    let flow = run.to_the_end(watch, sink);
+    let mut feed = FrameFeed::new();
+    let flow = run.to_the_end(&mut feed, watch, sink);
+    feed.trouble()?;
     let mut stats = Stats::default();
     for entity in &mut run.entities {
         stats.add(&if flow.is_continue() { entity.finish(world) } else { *entity.stats() });
@@ -77,6 +81,16 @@ struct Run {
     waiting: BTreeMap<Tick, Vec<EntityId>>,
     out: Outbox<World>,
     adversary: Option<Adversary>,
+    /// What each entity did in the step that it is to do again, if steps are done twice.
+    rehearsals: Option<Vec<Option<Rehearsal>>>,
+}
+
+/// A step that has been taken back, to be compared with its repetition.
+struct Rehearsal {
+    first: Tick,
+    crew: Vec<(Place, Flight)>,
+    /// Somebody has told the entity something since: it may now do otherwise.
+    is_disturbed: bool,
 }
 
 impl Run {
@@ -93,18 +107,19 @@ impl Run {
             waiting: BTreeMap::new(),
             out: Outbox::default(),
             adversary: match order {
-                Order::Sensible => None,
+                Order::Sensible | Order::Twice => None,
                 Order::Adversarial(seed) => Some(Adversary::new(seed)),
             },
+            rehearsals: (order == Order::Twice).then(|| world.bodies.iter().map(|_| None).collect()),
         }
     }
 
     fn to_the_end(
         &mut self,
+        feed: &mut FrameFeed,
         watch: &mut dyn FnMut(&Glimpse),
         sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let mut feed = FrameFeed::new();
         feed.emit(&self.commons, 0, sink)?;
         while let Some(what) = self.next_action() {
             let (acted, gvt_may_move) = match what {
@@ -118,7 +133,12 @@ impl Run {
             watch(&Glimpse { acted, entities: &self.entities, commons: &self.commons });
         }
         let gvt = self.commons.counters.gvt();
-        assert_eq!(gvt, self.commons.limits.last_tick, "nothing is left to do, and yet nobody is done: {}", self.dump());
+        assert_eq!(
+            gvt,
+            self.commons.limits.last_tick,
+            "nothing is left to do, and yet nobody is done: {}",
+            self.dump()
+        );
         ControlFlow::Continue(())
     }
 
@@ -147,6 +167,12 @@ impl Run {
         if channel.is_empty() {
             self.channels.remove(&(from, to));
         }
+        let is_news = !matches!(message, Message::Answer { refused: false, .. });
+        if let Some(rehearsals) = self.rehearsals.as_mut().filter(|_| is_news)
+            && let Some(rehearsal) = &mut rehearsals[to.0 as usize]
+        {
+            rehearsal.is_disturbed = true;
+        }
         self.entities[to.0 as usize].handle(from, message, &mut self.out);
         self.make_ready(to);
         self.carry_out(to)
@@ -161,14 +187,42 @@ impl Run {
         entity.settle(gvt);
         match entity.step(world, limits, gvt, &mut self.out) {
             Step::Write(plan) => {
-                let written = table.write(world, &plan, gvt);
+                let (plan, written) = table.write(world, plan, gvt);
+                let (first, crew) = (plan.first, self.rehearsals.is_some().then(|| plan.crew.clone()));
                 entity.written(plan, written, &mut self.out);
+                if let Some(crew) = crew {
+                    self.do_twice(id, first, crew);
+                }
                 self.make_ready(id);
             }
             Step::WaitFor(tick) => self.waiting.entry(tick).or_default().push(id),
             Step::Owes | Step::Done => {}
         }
         self.carry_out(id)
+    }
+
+    /// Takes back a step that was done for the first time; compares one that was done again. The first step of all
+    /// has nothing to be taken back to.
+    fn do_twice(&mut self, id: EntityId, first: Tick, crew: Vec<(Place, Flight)>) {
+        let Some(rehearsals) = &mut self.rehearsals else { return };
+        let rehearsal = &mut rehearsals[id.0 as usize];
+        match rehearsal.take_if(|known| known.first == first) {
+            Some(known) if known.is_disturbed => {}
+            Some(known) => {
+                let bits = |crew: &[(Place, Flight)]| -> Vec<(Place, Tick, [u64; 13])> {
+                    let of = |(body, flight): &(Place, Flight)| {
+                        (*body, flight.since, flight.origin.to_array().map(f64::to_bits))
+                    };
+                    crew.iter().map(of).collect()
+                };
+                assert_eq!(bits(&known.crew), bits(&crew), "{id} did not repeat its step to tick {first}");
+            }
+            None if first > 0 => {
+                *rehearsal = Some(Rehearsal { first, crew, is_disturbed: false });
+                self.entities[id.0 as usize].take_back(first - 1, &mut self.out);
+            }
+            None => {}
+        }
     }
 
     /// Does what a handler of `id` wanted done.

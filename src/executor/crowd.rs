@@ -4,32 +4,44 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::Tally;
+use super::{RunError, Tally};
 use crate::frame::Frame;
 use crate::gvt::FlightLog;
 use crate::physics::{Flight, World};
-use crate::protocol::{Counters, Entity, EntityId, Grid, Limits, Outbox, Place, Stats};
+use crate::protocol::{Counters, Dynamics, Entity, EntityId, Grid, Limits, Outbox, Place, Stats};
 use crate::time::Tick;
-use crate::tvht::SharedTable;
+use crate::tvht::{Lane, SharedTable};
 
 /// How a speculative run is carried out. None of this changes a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tuning {
     /// Most ticks an entity may be ahead of everybody else.
     pub window: u64,
-    /// Most ticks ahead at which it may still respond to a contact.
-    pub contact_window: u64,
+    /// Most ticks ahead at which it may still respond to a contact; `None`: as far as proves worthwhile.
+    pub contact_window: Option<u64>,
     /// Number of buckets of the table; 0 for as many as suit the scene.
     pub buckets: u32,
     /// Width of a cell in diameters of the typical body.
     pub cell_scale: f64,
     /// Bodies per entity.
     pub cluster: u32,
+    /// Shorten the strides of bodies that are often rolled back.
+    pub adaptive: bool,
+    /// Where the buckets of the table are. The single-threaded drivers use shared memory always.
+    pub lane: Lane,
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Tuning { window: 61, contact_window: 1, buckets: 0, cell_scale: 2.0, cluster: 1 }
+        Tuning {
+            window: 61,
+            contact_window: None,
+            buckets: 0,
+            cell_scale: 2.0,
+            cluster: 1,
+            adaptive: true,
+            lane: Lane::Shared,
+        }
     }
 }
 
@@ -37,7 +49,9 @@ impl Default for Tuning {
 pub struct Commons {
     /// The physics.
     pub world: Arc<World>,
-    /// The hash table.
+    /// How space is divided.
+    pub grid: Grid,
+    /// The hash table in shared memory.
     pub table: SharedTable<World>,
     /// Who has come how far.
     pub counters: Counters,
@@ -53,18 +67,22 @@ impl Commons {
     /// Makes ready to run a world.
     pub fn new(world: Arc<World>, tuning: &Tuning) -> Self {
         let crews = crews(&world, tuning.cluster.max(1) as usize);
-        let radii: Vec<f64> = world.bodies.iter().map(|body| body.radius).collect();
-        let suited = (4 * radii.len()).next_power_of_two().clamp(64, 1 << 20) as u32;
+        let radii: Vec<f64> = (0..world.bodies.len() as Place).map(|place| world.radius(place)).collect();
+        let most = if tuning.lane == Lane::Actors { 1 << 12 } else { 1 << 20 };
+        let suited = (4 * radii.len()).next_power_of_two().clamp(64, most) as u32;
         let buckets = if tuning.buckets == 0 { suited } else { tuning.buckets };
         let window = tuning.window.max(1);
         let limits = Limits {
             window,
             contact_window: tuning.contact_window,
             stride_min: window.div_ceil(2),
+            adaptive: tuning.adaptive,
             last_tick: world.time.last_tick,
         };
+        let grid = Grid::new(&radii, tuning.cell_scale, buckets);
         Commons {
-            table: SharedTable::new(Grid::new(&radii, tuning.cell_scale, buckets)),
+            table: SharedTable::new(grid.clone()),
+            grid,
             counters: Counters::new(crews.len() as u32, window, world.time.last_tick),
             log: FlightLog::new(&world),
             limits,
@@ -118,7 +136,8 @@ fn morton(world: &World, place: Place) -> u64 {
     let (x, y, z) = (cell(body.start.x.x), cell(body.start.x.y), cell(body.start.x.z));
     let mut code = 0;
     for bit in 0..21 {
-        code |= (x >> bit & 1) << (3 * bit) | (y >> bit & 1) << (3 * bit + 1) | (z >> bit & 1) << (3 * bit + 2);
+        code |=
+            (x >> bit & 1) << (3 * bit) | (y >> bit & 1) << (3 * bit + 1) | (z >> bit & 1) << (3 * bit + 2);
     }
     code
 }
@@ -126,21 +145,48 @@ fn morton(world: &World, place: Place) -> u64 {
 /// Hands out frames as global virtual time passes them.
 pub struct FrameFeed {
     next: Tick,
+    /// The log was last cleared of what no frame needs at this tick.
+    cleared: Tick,
+    /// A body that is no longer finite ends the run.
+    trouble: Option<RunError>,
 }
+
+/// If frames are rarer than this many ticks, the log is cleared between them.
+const CLEAR_EVERY: Tick = 4096;
 
 impl FrameFeed {
     /// The first frame is that of tick 0.
     pub fn new() -> Self {
-        FrameFeed { next: 0 }
+        FrameFeed { next: 0, cleared: 0, trouble: None }
     }
 
     /// Hands out every frame up to `gvt` that has not been handed out.
-    pub fn emit(&mut self, commons: &Commons, gvt: Tick, sink: &mut dyn FnMut(Frame) -> ControlFlow<()>) -> ControlFlow<()> {
+    pub fn emit(
+        &mut self,
+        commons: &Commons,
+        gvt: Tick,
+        sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         while self.next <= gvt.min(commons.limits.last_tick) {
-            sink(commons.log.frame(&commons.world, self.next))?;
+            let frame = commons.log.frame(&commons.world, self.next);
+            if let Some((body, _)) = frame.bodies.iter().find(|(_, state)| !state.is_finite()) {
+                self.trouble = Some(RunError::not_finite(*body, frame.tick));
+                return ControlFlow::Break(());
+            }
+            sink(frame)?;
+            self.cleared = self.next;
             self.next += u64::from(commons.world.time.ticks_per_frame);
         }
+        if gvt >= self.cleared + CLEAR_EVERY {
+            commons.log.clear_before(gvt);
+            self.cleared = gvt;
+        }
         ControlFlow::Continue(())
+    }
+
+    /// Why it broke off by itself, if it did.
+    pub fn trouble(self) -> Result<(), RunError> {
+        self.trouble.map_or(Ok(()), Err)
     }
 }
 

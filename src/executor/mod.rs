@@ -5,6 +5,7 @@ pub mod chaos;
 pub mod crowd;
 mod report;
 pub mod sequential;
+pub mod timewarp;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,8 +16,10 @@ use crate::digest::Digester;
 use crate::frame::Frame;
 use crate::ids::BodyId;
 use crate::physics::World;
+use crate::protocol::Stats;
 use crate::scene::{Scene, SceneError};
 use crate::time::Tick;
+pub use crowd::Tuning;
 pub use report::{Report, Tally};
 
 /// How a run is carried out. The result is the same for each.
@@ -25,11 +28,25 @@ pub enum Sync {
     /// The plain loop over ticks that defines the result.
     #[default]
     Sequential,
+    /// Every body in its own time, on actors.
+    Timewarp,
+    /// The same protocol on one thread without actors, in a sensible order.
+    Loop,
+    /// The same in an adversarial order, to find faults; [`Simulation::chaos_seed`] chooses which.
+    Chaos,
+    /// The same, with every step taken back and done again.
+    RollbackCheck,
 }
 
 impl Sync {
     /// All of them, with the names used on the command line.
-    pub const ALL: &[(&str, Sync)] = &[("sequential", Sync::Sequential)];
+    pub const ALL: &[(&str, Sync)] = &[
+        ("sequential", Sync::Sequential),
+        ("timewarp", Sync::Timewarp),
+        ("loop", Sync::Loop),
+        ("chaos", Sync::Chaos),
+        ("rollback-check", Sync::RollbackCheck),
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -53,6 +70,29 @@ pub enum RunError {
         /// What usually helps.
         hint: &'static str,
     },
+    /// A handler panicked: a fault of the program, not of the scene.
+    #[error("{body} at tick {tick} caused an internal error: {text}")]
+    Panicked {
+        /// Which body.
+        body: BodyId,
+        /// When.
+        tick: Tick,
+        /// What the panic said.
+        text: String,
+    },
+    /// Nothing moves any more: a fault of the program, not of the scene.
+    #[error("the run has stalled: {0}")]
+    Stalled(String),
+    /// The operating system gave no thread.
+    #[error("no thread could be started: {0}; close other programs or use fewer cores")]
+    NoThread(String),
+}
+
+impl RunError {
+    fn not_finite(body: BodyId, tick: Tick) -> Self {
+        let hint = "shorten the tick (ticks_per_second) or look for extreme masses and speeds";
+        RunError::NotFinite { body, tick, hint }
+    }
 }
 
 /// A scene made ready to run.
@@ -75,12 +115,39 @@ pub enum RunError {
 pub struct Simulation {
     world: Arc<World>,
     sync: Sync,
+    cores: usize,
+    tuning: Tuning,
+    chaos_seed: u64,
 }
 
 impl Simulation {
     /// Checks and compiles a scene.
     pub fn new(scene: &Scene) -> Result<Self, SceneError> {
-        Ok(Simulation { world: Arc::new(World::new(scene)?), sync: Sync::default() })
+        Ok(Simulation {
+            world: Arc::new(World::new(scene)?),
+            sync: Sync::default(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            tuning: Tuning::default(),
+            chaos_seed: 0,
+        })
+    }
+
+    /// Uses this many cores where the executor can. The result stays the same.
+    pub fn cores(mut self, cores: usize) -> Self {
+        self.cores = cores.max(1);
+        self
+    }
+
+    /// Speculates in another way. The result stays the same.
+    pub fn tuning(mut self, tuning: Tuning) -> Self {
+        self.tuning = tuning;
+        self
+    }
+
+    /// Chooses the order of [`Sync::Chaos`]. The result stays the same.
+    pub fn chaos_seed(mut self, seed: u64) -> Self {
+        self.chaos_seed = seed;
+        self
     }
 
     /// Runs it another way. The result stays the same.
@@ -104,9 +171,21 @@ impl Simulation {
             report.see(&self.world, &frame, flow.is_break());
             flow
         };
-        let tally = match self.sync {
-            Sync::Sequential => sequential::run(&self.world, &mut sink)?,
+        let (world, tuning) = (&self.world, &self.tuning);
+        let (tally, speculation) = match self.sync {
+            Sync::Sequential => (sequential::run(world, &mut sink)?, None),
+            Sync::Timewarp => with_stats(timewarp::run(world, tuning, self.cores, &mut sink)?),
+            Sync::Loop => with_stats(chaos::run(world, tuning, chaos::Order::Sensible, &mut sink)?),
+            Sync::RollbackCheck => with_stats(chaos::run(world, tuning, chaos::Order::Twice, &mut sink)?),
+            Sync::Chaos => {
+                let order = chaos::Order::Adversarial(self.chaos_seed);
+                with_stats(chaos::run(world, tuning, order, &mut sink)?)
+            }
         };
-        Ok(report.finish(&self.world, tally, digester.digest()))
+        Ok(report.finish(&self.world, tally, speculation, digester.digest()))
     }
+}
+
+fn with_stats((tally, stats): (Tally, Stats)) -> (Tally, Option<Stats>) {
+    (tally, Some(stats))
 }

@@ -4,6 +4,7 @@ use crate::digest::Digest;
 use crate::frame::Frame;
 use crate::physics::World;
 use crate::physics::measure::Totals;
+use crate::protocol::Stats;
 use crate::time::Tick;
 
 /// What an executor counts while it runs. The same for every executor.
@@ -26,6 +27,8 @@ pub struct Report {
     pub bodies: usize,
     /// What the executor counted.
     pub tally: Tally,
+    /// What speculation did, if the executor speculates.
+    pub speculation: Option<Stats>,
     /// Frames committed.
     pub frames: u64,
     /// Simulated seconds up to the last committed frame.
@@ -45,6 +48,7 @@ impl Report {
         Report {
             bodies: world.bodies.len(),
             tally: Tally::default(),
+            speculation: None,
             frames: 0,
             seconds: 0.0,
             start: Totals::default(),
@@ -66,8 +70,15 @@ impl Report {
         }
     }
 
-    pub(super) fn finish(mut self, world: &World, tally: Tally, digest: Digest) -> Self {
+    pub(super) fn finish(
+        mut self,
+        world: &World,
+        tally: Tally,
+        speculation: Option<Stats>,
+        digest: Digest,
+    ) -> Self {
         self.tally = tally;
+        self.speculation = speculation;
         self.digest = digest;
         self.interrupted = self.frames < world.time.frame_count();
         self

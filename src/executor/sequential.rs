@@ -78,8 +78,7 @@ impl<'a> Run<'a> {
         for ((state, flight), body) in self.states.iter_mut().zip(&mut self.flights).zip(&self.world.bodies) {
             *state = flight.state_at(self.world, body, tick);
             if !state.is_finite() {
-                let hint = "shorten the tick (ticks_per_second) or look for extreme masses and speeds";
-                return Err(RunError::NotFinite { body: body.id, tick, hint });
+                return Err(RunError::not_finite(body.id, tick));
             }
         }
         self.positions.clear();

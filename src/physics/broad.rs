@@ -8,6 +8,9 @@ use crate::math::Vec3;
 /// Bodies more than this many times larger than the typical one are compared with everything.
 const LARGE: f64 = 4.0;
 
+/// Cells beyond this share the outermost one.
+const FARTHEST: f64 = 1e15;
+
 /// A grid of cells in a hash table of fixed size; cells that collide are told apart by their coordinates.
 #[derive(Default)]
 pub(crate) struct Grid {
@@ -31,7 +34,7 @@ impl Grid {
         self.next.clear();
         self.cells.clear();
         for (at, x) in positions.iter().enumerate() {
-            let cell = [x.x, x.y, x.z].map(|c| (c / size).floor() as i64);
+            let cell = [x.x, x.y, x.z].map(|c| (c / size).floor().clamp(-FARTHEST, FARTHEST) as i64);
             self.cells.push(cell);
             self.next.push(u32::MAX);
             if is_large(at) {

@@ -28,7 +28,12 @@ pub struct Track<D: Dynamics + ?Sized> {
 
 impl<D: Dynamics + ?Sized> Track<D> {
     /// A track that covers `first..=last`.
-    pub fn new(owner: (EntityId, Version), body: (Place, u8), ticks: (Tick, Tick), flight: D::Flight) -> Self {
+    pub fn new(
+        owner: (EntityId, Version),
+        body: (Place, u8),
+        ticks: (Tick, Tick),
+        flight: D::Flight,
+    ) -> Self {
         let end = AtomicU64::new(ticks.1 + 1);
         Track { entity: owner.0, version: owner.1, body: body.0, level: body.1, first: ticks.0, end, flight }
     }

@@ -15,7 +15,8 @@ pub struct Counters {
     slots: Box<[AtomicU32]>,
     gvt: AtomicU64,
     scanning: AtomicBool,
-    last_tick: Tick,
+    /// Global virtual time is not published beyond this: somebody has yet to take the frames up to here.
+    ceiling: AtomicU64,
 }
 
 impl Counters {
@@ -24,7 +25,12 @@ impl Counters {
         let len = (window + 2).next_power_of_two() as usize;
         let slots: Box<[AtomicU32]> = (0..len).map(|_| AtomicU32::new(0)).collect();
         slots[0].store(entities, SeqCst);
-        Counters { slots, gvt: AtomicU64::new(0), scanning: AtomicBool::new(false), last_tick }
+        Counters {
+            slots,
+            gvt: AtomicU64::new(0),
+            scanning: AtomicBool::new(false),
+            ceiling: AtomicU64::new(last_tick),
+        }
     }
 
     /// Everything up to this tick is settled for ever.
@@ -51,8 +57,9 @@ impl Counters {
                 return raised;
             }
             let start = self.gvt();
+            let ceiling = self.ceiling.load(SeqCst);
             let mut at = start;
-            while at < self.last_tick && self.slot(at).load(SeqCst) == 0 {
+            while at < ceiling && self.slot(at).load(SeqCst) == 0 {
                 at += 1;
             }
             if at > start {
@@ -60,11 +67,16 @@ impl Counters {
                 raised = Some(at);
             }
             self.scanning.store(false, SeqCst);
-            // Somebody may have left the minimum while we scanned, and gone away because we did.
-            if at >= self.last_tick || self.slot(at).load(SeqCst) != 0 {
+            // Somebody may have left the minimum or raised the ceiling while we scanned, and gone away because we did.
+            if at >= self.ceiling.load(SeqCst) || self.slot(at).load(SeqCst) != 0 {
                 return raised;
             }
         }
+    }
+
+    /// Lets global virtual time be published up to `tick`. Call [`Counters::advance`] afterwards.
+    pub fn set_ceiling(&self, tick: Tick) {
+        self.ceiling.store(tick, SeqCst);
     }
 
     fn slot(&self, tick: Tick) -> &AtomicU32 {

@@ -21,7 +21,7 @@ pub trait Dynamics {
     /// Whether two standings are the same to the bit.
     fn same_standing(a: &Self::Standing, b: &Self::Standing) -> bool;
 
-    /// Radius of a ball about a body's centre that holds it.
+    /// Radius of a ball about a body's centre that holds it, with room for the margin of touching.
     fn radius(&self, body: Place) -> f64;
 
     /// Bounds of everything a body covers at the ticks `from..=to`, with room for the margin of touching.
@@ -98,6 +98,11 @@ pub struct Response<D: Dynamics + ?Sized> {
     pub memories: Vec<Remembered<D>>,
     /// Standing of each body of the crew that touches a stranger, and what it touches.
     pub told: Vec<Told<D>>,
+    /// Whether all strangers have told all there is to tell. If not, more is on its way, and going on would be in
+    /// vain.
+    pub complete: bool,
+    /// Whether somebody is held rather than bounced off: then the next contact is likely one tick away.
+    pub lingers: bool,
     /// For the statistics.
     pub seen: Seen,
 }

@@ -8,10 +8,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::bucket::{Found, Track};
-use super::dynamics::{Dynamics, PartnerKey, Place, Seen, Stranger};
+use super::dynamics::{Dynamics, PartnerKey, Place, Response, Stranger};
 use super::history::{History, Known, Segment, Tale};
 use super::message::{At, EntityId, Message, Outbox, Version};
+use super::stats::Stats;
 use crate::time::Tick;
+
+/// How far ahead an entity responds to contacts before it has any experience.
+const CONTACT_AHEAD_AT_FIRST: u64 = 16;
+/// More than this is never worth remembering.
+const CONTACT_AHEAD_MAX: u64 = 256;
 
 /// How far entities may run ahead. None of this changes a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +25,12 @@ pub struct Limits {
     /// Most ticks above global virtual time. At least 1.
     pub window: u64,
     /// Most ticks above global virtual time at which a contact may still be responded to: fly far, touch near.
-    pub contact_window: u64,
+    /// `None`: as far as has proved worthwhile for each entity.
+    pub contact_window: Option<u64>,
     /// Fly only if that gives at least so many ticks, unless everybody waits for this entity.
     pub stride_min: u64,
+    /// Shorten the strides of those who are often rolled back.
+    pub adaptive: bool,
     /// The last tick of the run.
     pub last_tick: Tick,
 }
@@ -30,7 +39,7 @@ pub struct Limits {
 pub enum Step<D: Dynamics> {
     /// Fly on: to be written into the table, whose answer goes to [`Entity::written`].
     Write(Plan<D>),
-    /// It has told something and must hear the answers first.
+    /// It has told something and must hear the answers first, or it knows that it has yet to be told something.
     Owes,
     /// It is as far ahead as it may be; to be tried again when global virtual time reaches this tick.
     WaitFor(Tick),
@@ -52,6 +61,8 @@ pub struct Plan<D: Dynamics> {
     pub own_touch: Option<Tick>,
     /// Bodies and their flights.
     pub crew: Vec<(Place, D::Flight)>,
+    /// How much had changed when the plan was made: it is void if more has.
+    changes: u64,
 }
 
 /// What the table answers to a plan.
@@ -62,59 +73,6 @@ pub struct Written<D: Dynamics> {
     pub found: Vec<Found<D>>,
     /// The tracks as they stand in the table.
     pub tracks: Vec<Arc<Track<D>>>,
-}
-
-/// What an entity has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stats {
-    /// Steps written.
-    pub steps: u64,
-    /// Ticks written.
-    pub ticks: u64,
-    /// Ticks taken back.
-    pub ticks_undone: u64,
-    /// Rollbacks because of an event or a standing.
-    pub primary_rollbacks: u64,
-    /// Rollbacks because of an antievent or a refusal.
-    pub secondary_rollbacks: u64,
-    /// Responses worked out.
-    pub responses: u64,
-    /// Events, antievents and standings sent.
-    pub events: u64,
-    /// Antievents sent.
-    pub antievents: u64,
-    /// Standings sent.
-    pub standings: u64,
-    /// What was seen at committed ticks.
-    pub touches: u64,
-    /// Touches that began at committed ticks.
-    pub new_touches: u64,
-    /// Deepest overlap at committed ticks, metres.
-    pub overlap_m: f64,
-}
-
-impl Stats {
-    /// Adds up the statistics of two entities.
-    pub fn add(&mut self, other: &Stats) {
-        self.steps += other.steps;
-        self.ticks += other.ticks;
-        self.ticks_undone += other.ticks_undone;
-        self.primary_rollbacks += other.primary_rollbacks;
-        self.secondary_rollbacks += other.secondary_rollbacks;
-        self.responses += other.responses;
-        self.events += other.events;
-        self.antievents += other.antievents;
-        self.standings += other.standings;
-        self.touches += other.touches;
-        self.new_touches += other.new_touches;
-        self.overlap_m = self.overlap_m.max(other.overlap_m);
-    }
-
-    fn commit(&mut self, seen: &Seen) {
-        self.touches += u64::from(seen.touches);
-        self.new_touches += u64::from(seen.new_touches);
-        self.overlap_m = self.overlap_m.max(seen.overlap_m);
-    }
 }
 
 /// Something sent and not answered yet: to whom an event went, about which contact.
@@ -133,14 +91,35 @@ pub struct Entity<D: Dynamics> {
     serial: u64,
     /// The tick it is counted at. Equals its local virtual time.
     counted: Tick,
+    /// How often what it knows has changed.
+    changes: u64,
+    /// A plan is on its way to the table.
+    writing: bool,
+    /// Ticks it flies at a time: halved by every rollback, doubled by every flight that met nobody.
+    stride: u64,
+    /// Ticks ahead of global virtual time at which it responds to contacts: halved when a response was in vain,
+    /// one more for every response that was not.
+    contact_ahead: u64,
     stats: Stats,
 }
 
 impl<D: Dynamics> Entity<D> {
     /// An entity at the start of the run. Bodies in ascending order.
     pub fn new(id: EntityId, start: Vec<(Place, D::Flight)>) -> Self {
-        let history = History::default();
-        Entity { id, start, history, version: 0, owed: BTreeMap::new(), serial: 0, counted: 0, stats: Stats::default() }
+        Entity {
+            id,
+            start,
+            history: History::default(),
+            version: 0,
+            owed: BTreeMap::new(),
+            serial: 0,
+            counted: 0,
+            changes: 0,
+            writing: false,
+            stride: u64::MAX,
+            contact_ahead: CONTACT_AHEAD_AT_FIRST,
+            stats: Stats::default(),
+        }
     }
 
     /// Its name.
@@ -163,6 +142,29 @@ impl<D: Dynamics> Entity<D> {
         self.owed.len()
     }
 
+    /// Whether it has nothing more to do, unless somebody tells it something.
+    pub fn is_done(&self, limits: &Limits) -> bool {
+        self.owed.is_empty()
+            && !self.writing
+            && self.history.latest().is_some_and(|l| l.last >= limits.last_tick)
+    }
+
+    /// The phase it is in, in the words of Time Warp.
+    pub fn phase(&self) -> &'static str {
+        if !self.owed.is_empty() {
+            "resolve or rollback"
+        } else if self.writing {
+            "write"
+        } else {
+            "step"
+        }
+    }
+
+    /// The first of its bodies.
+    pub fn body(&self) -> Place {
+        self.start.first().map_or(0, |(place, _)| *place)
+    }
+
     /// Segments it keeps.
     pub fn segments(&self) -> usize {
         self.history.len()
@@ -170,56 +172,84 @@ impl<D: Dynamics> Entity<D> {
 
     /// What to do next. Responds to what it touches, and tells its standing where that is needed.
     pub fn step(&mut self, dynamics: &D, limits: &Limits, gvt: Tick, out: &mut Outbox<D>) -> Step<D> {
-        if !self.owed.is_empty() {
+        if !self.owed.is_empty() || self.writing {
             return Step::Owes;
         }
         let Some(latest) = self.history.latest() else {
-            return Step::Write(self.plan(dynamics, limits, 0, gvt, self.start.clone()));
+            let start = self.start.clone();
+            return Step::Write(self.plan(dynamics, limits, 0, gvt, start));
         };
         let lvt = latest.last;
         if lvt >= limits.last_tick {
             return Step::Done;
         }
         if latest.touches() {
-            self.respond(dynamics);
+            let complete = self.respond(dynamics);
             self.tell(out);
-            if !self.owed.is_empty() {
+            if !self.owed.is_empty() || !complete {
                 return Step::Owes;
             }
+        }
+        let latest = self.history.latest().expect("invariant: it has written before");
+        if latest.touches() || latest.expectant {
             // Everybody may go on from the minimum: somebody must.
-            if lvt > gvt + limits.contact_window {
-                return Step::WaitFor(lvt - limits.contact_window);
+            let ahead = limits.contact_window.unwrap_or(self.contact_ahead).min(limits.window);
+            if lvt > gvt + ahead {
+                return Step::WaitFor(lvt - ahead);
             }
         }
         let bound = limits.last_tick.min(gvt + limits.window);
+        let stride = self.stride(limits);
         // No more than the window, or it would wait for others to pass it.
-        let worthwhile = limits.stride_min.min(limits.window).min(limits.last_tick - lvt).max(1);
+        let worthwhile = limits.stride_min.min(limits.window).min(stride).min(limits.last_tick - lvt).max(1);
         if lvt + worthwhile > bound && lvt > gvt {
             return Step::WaitFor((lvt + worthwhile - limits.window).max(gvt + 1));
         }
         let latest = self.history.latest().expect("invariant: it has written before");
         let mut crew = latest.crew.clone();
         for (place, flight) in latest.response.iter().flat_map(|response| &response.flights) {
-            let at = crew.iter().position(|(own, _)| own == place).expect("invariant: responses are of the crew");
+            let at =
+                crew.iter().position(|(own, _)| own == place).expect("invariant: responses are of the crew");
             crew[at].1 = flight.clone();
         }
         Step::Write(self.plan(dynamics, limits, lvt + 1, gvt, crew))
     }
 
-    fn plan(&self, dynamics: &D, limits: &Limits, first: Tick, gvt: Tick, crew: Vec<(Place, D::Flight)>) -> Plan<D> {
-        let bound = limits.last_tick.min(gvt + limits.window).max(first);
+    fn plan(
+        &mut self,
+        dynamics: &D,
+        limits: &Limits,
+        first: Tick,
+        gvt: Tick,
+        crew: Vec<(Place, D::Flight)>,
+    ) -> Plan<D> {
+        let reach = first.saturating_add(self.stride(limits) - 1);
+        let bound = limits.last_tick.min(gvt + limits.window).min(reach).max(first);
         let own_touch = dynamics.first_own_touch(&crew, first, bound);
         let last = own_touch.unwrap_or(bound);
-        Plan { entity: self.id, version: self.version, first, last, own_touch, crew }
+        self.writing = true;
+        Plan { entity: self.id, version: self.version, first, last, own_touch, crew, changes: self.changes }
     }
 
-    /// Works out how it goes on from where it is, unless that is known already.
-    fn respond(&mut self, dynamics: &D) {
+    /// How many ticks it flies at a time: one if it is held, and will most likely be held at the next tick.
+    fn stride(&self, limits: &Limits) -> u64 {
+        let lingers = |response: &Response<D>| response.lingers;
+        let held = self.history.latest().and_then(|latest| latest.response.as_ref()).is_some_and(lingers);
+        match limits.adaptive {
+            true if held => 1,
+            true => self.stride,
+            false => u64::MAX,
+        }
+    }
+
+    /// Works out how it goes on from where it is, unless that is known already. Says whether it knows enough.
+    fn respond(&mut self, dynamics: &D) -> bool {
         let latest = self.history.latest_mut().expect("invariant: it has written before");
         if latest.response.is_none() {
             latest.response = Some(latest.respond(dynamics));
             self.stats.responses += 1;
         }
+        latest.response.as_ref().is_some_and(|response| response.complete)
     }
 
     /// Tells those it touches what they cannot work out by themselves, if it has not told them already.
@@ -257,25 +287,44 @@ impl<D: Dynamics> Entity<D> {
         }
     }
 
-    /// The table has taken the plan. Those it touches are told.
+    /// The table has taken the plan. Those it touches are told; but if anything has changed since the plan was
+    /// made, the plan is void, and its tracks are taken back before anybody has been told.
     pub fn written(&mut self, plan: Plan<D>, written: Written<D>, out: &mut Outbox<D>) {
-        debug_assert!(plan.version == self.version, "nothing happened between plan and answer");
+        self.writing = false;
+        if plan.changes != self.changes {
+            for track in &written.tracks {
+                track.cut(track.first);
+            }
+            // Somebody may have met the void tracks already: their version must never come back.
+            self.version += 1;
+            return;
+        }
         let response = self.history.latest().and_then(|segment| segment.response.as_ref());
         let memories = response.map(|response| response.memories.clone());
+        let lingers = response.is_some_and(|response| response.lingers);
         for (place, flight) in response.iter().flat_map(|response| &response.flights) {
             out.took_off.push((*place, plan.first, flight.clone()));
         }
         let mut strangers: Vec<Known<D>> = Vec::new();
         for Found { own, other } in &written.found {
             let at = At { tick: written.last, from: plan.version, to: other.version };
-            let flight = &plan.crew.iter().find(|(place, _)| place == own).expect("invariant: own is of the crew").1;
+            let flight =
+                &plan.crew.iter().find(|(place, _)| place == own).expect("invariant: own is of the crew").1;
             self.serial += 1;
             self.owed.insert(self.serial, Debt { event: Some((at, other.entity, *own, other.body)) });
             self.stats.events += 1;
-            let event =
-                Message::Event { at, serial: self.serial, mine: *own, flight: flight.clone(), yours: other.body };
+            let event = Message::Event {
+                at,
+                serial: self.serial,
+                mine: *own,
+                flight: flight.clone(),
+                yours: other.body,
+            };
             out.messages.push((other.entity, event));
             note(&mut strangers, (other.entity, other.version), other.body, *own, &other.flight);
+        }
+        if written.found.is_empty() {
+            self.stride = self.stride.saturating_mul(2);
         }
         self.stats.steps += 1;
         self.stats.ticks += written.last + 1 - plan.first;
@@ -286,6 +335,7 @@ impl<D: Dynamics> Entity<D> {
             crew: plan.crew,
             tracks: written.tracks,
             memories: memories.unwrap_or_default(),
+            expectant: lingers,
             own_touch: plan.own_touch,
             strangers,
             tales: Vec::new(),
@@ -340,6 +390,7 @@ impl<D: Dynamics> Entity<D> {
         let segment = self.history.at(at.tick, at.to).expect("invariant: a cut keeps the tick it is for");
         if note(&mut segment.strangers, (from, at.from), body, own, flight) {
             segment.response = None;
+            self.changes += 1;
         }
         true
     }
@@ -352,7 +403,9 @@ impl<D: Dynamics> Entity<D> {
         standing: Arc<D::Standing>,
         out: &mut Outbox<D>,
     ) {
-        let Some(segment) = self.history.at(at.tick, at.to).filter(|segment| segment.last == at.tick) else { return };
+        let Some(segment) = self.history.at(at.tick, at.to).filter(|segment| segment.last == at.tick) else {
+            return;
+        };
         let about = |known: &&mut Known<D>| {
             known.entity == from && known.version == at.from && known.stranger.body == body
         };
@@ -361,14 +414,23 @@ impl<D: Dynamics> Entity<D> {
         known.stranger.standing = Some(standing);
         if !same {
             segment.response = None;
+            self.changes += 1;
             self.stats.primary_rollbacks += u64::from(self.lvt() > at.tick);
             self.cut(at.tick, out);
         }
     }
 
     /// Forgets strangers at a moment, if that moment still exists.
-    fn forget(&mut self, tick: Tick, version: Version, about: impl Fn(&Known<D>) -> bool, out: &mut Outbox<D>) {
-        let Some(segment) = self.history.at(tick, version).filter(|segment| segment.last == tick) else { return };
+    fn forget(
+        &mut self,
+        tick: Tick,
+        version: Version,
+        about: impl Fn(&Known<D>) -> bool,
+        out: &mut Outbox<D>,
+    ) {
+        let Some(segment) = self.history.at(tick, version).filter(|segment| segment.last == tick) else {
+            return;
+        };
         let before = segment.strangers.len();
         segment.strangers.retain(|known| !about(known));
         if segment.strangers.len() != before {
@@ -385,7 +447,9 @@ impl<D: Dynamics> Entity<D> {
         own: Place,
         out: &mut Outbox<D>,
     ) {
-        let Some(segment) = self.history.at(tick, version).filter(|segment| segment.last == tick) else { return };
+        let Some(segment) = self.history.at(tick, version).filter(|segment| segment.last == tick) else {
+            return;
+        };
         let mut changed = false;
         for known in segment.strangers.iter_mut().filter(|known| about(known)) {
             let before = known.stranger.touches.len();
@@ -405,7 +469,14 @@ impl<D: Dynamics> Entity<D> {
         let mut tales = std::mem::take(&mut segment.tales);
         tales.retain(|tale| strangers.iter().any(|known| known.entity == tale.to));
         segment.tales = tales;
+        self.changes += 1;
         self.stats.secondary_rollbacks += u64::from(self.lvt() > tick);
+        self.cut(tick, out);
+    }
+
+    /// Takes back everything after `tick` though nothing calls for it: to see that it comes out the same again.
+    /// The tick must not lie below global virtual time.
+    pub fn take_back(&mut self, tick: Tick, out: &mut Outbox<D>) {
         self.cut(tick, out);
     }
 
@@ -416,7 +487,13 @@ impl<D: Dynamics> Entity<D> {
             return;
         }
         self.version += 1;
-        self.stats.ticks_undone += lvt - tick;
+        self.changes += 1;
+        self.stats.undo(lvt - tick);
+        // What turned out to be too far is known: the next flight is at most half as long as the one cut short.
+        self.stride = ((lvt - tick) / 2).clamp(1, self.stride);
+        if self.history.hurried_from(tick) {
+            self.contact_ahead /= 2;
+        }
         let (serial, owed, stats) = (&mut self.serial, &mut self.owed, &mut self.stats);
         self.history.cut(tick, |end, version, strangers| {
             let mut told: Vec<(EntityId, Version)> =
@@ -437,10 +514,11 @@ impl<D: Dynamics> Entity<D> {
 
     /// Global virtual time has moved: what lies below it is settled, and let go.
     pub fn settle(&mut self, gvt: Tick) {
-        let stats = &mut self.stats;
+        let (stats, ahead) = (&mut self.stats, &mut self.contact_ahead);
         self.history.drop_before(gvt, |segment| {
             if let Some(response) = &segment.response {
                 stats.commit(&response.seen);
+                *ahead = (*ahead + 1).min(CONTACT_AHEAD_MAX);
             }
         });
     }

@@ -33,6 +33,8 @@ pub struct Grid {
 
 /// Coordinates beyond this many cells share the outermost cell: far away is rare and may be slow.
 const FARTHEST: f64 = 1e9;
+/// Nothing sane covers more cells than this along one axis.
+const SPAN_MAX: i64 = 4096;
 /// Neighbouring cells in blocks of this many per axis share a bucket, so that near things lie near in memory.
 const BLOCK_BITS: i32 = 1;
 
@@ -59,7 +61,7 @@ impl Grid {
 
     /// Width of the cells of a level, metres.
     pub fn width_m(&self, level: u8) -> f64 {
-        self.cell_m * f64::from(level).exp2()
+        self.cell_m * (1u64 << level.min(62)) as f64
     }
 
     /// The level of a body: the finest on which it is no wider than a cell.
@@ -76,8 +78,13 @@ impl Grid {
         out.clear();
         for level in self.levels.iter().copied().filter(|used| *used >= level) {
             let width = self.width_m(level);
-            let corner = |v: Vec3| [v.x, v.y, v.z].map(|c| (c / width).floor().clamp(-FARTHEST, FARTHEST) as i32);
-            let (low, high) = (corner(bounds.min), corner(bounds.max));
+            let corner =
+                |v: Vec3| [v.x, v.y, v.z].map(|c| (c / width).floor().clamp(-FARTHEST, FARTHEST) as i32);
+            let (low, mut high) = (corner(bounds.min), corner(bounds.max));
+            // Only what is no longer finite is so large; it ends the run as soon as it is seen.
+            if (0..3).any(|k| i64::from(high[k]) - i64::from(low[k]) > SPAN_MAX) {
+                high = low;
+            }
             for x in low[0]..=high[0] {
                 for y in low[1]..=high[1] {
                     for z in low[2]..=high[2] {

@@ -33,6 +33,8 @@ pub(super) struct Segment<D: Dynamics> {
     pub tracks: Vec<Arc<Track<D>>>,
     /// What pairs remember that touched at `first - 1`.
     pub memories: Vec<Remembered<D>>,
+    /// It was held by something at `first - 1`, and will most likely turn out to be held still.
+    pub expectant: bool,
     /// Where the crew touches static geometry or itself, if that is within the segment as it was written.
     pub own_touch: Option<Tick>,
     /// Strangers in touch at `last`.
@@ -107,6 +109,13 @@ impl<D: Dynamics> History<D> {
         let place = self.segments.partition_point(|segment| segment.last < tick);
         let segment = self.segments.get_mut(place)?;
         (segment.first <= tick && segment.version == version).then_some(segment)
+    }
+
+    /// Whether the crew has gone on from a contact, known or expected, at or after `tick`.
+    pub fn hurried_from(&self, tick: Tick) -> bool {
+        let gone_on = self.segments.len().saturating_sub(1);
+        let later = self.segments.iter().take(gone_on).rev().take_while(|segment| segment.last >= tick);
+        later.into_iter().any(|segment| segment.touches() || segment.expectant)
     }
 
     /// Takes back everything after `tick`. Calls `lost` with the end, the version and the strangers of every

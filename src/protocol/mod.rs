@@ -23,12 +23,12 @@ mod grid;
 mod history;
 mod message;
 mod rigid;
+mod stats;
 
 pub use bucket::{Bucket, Found, Track};
 pub use counters::Counters;
-pub use dynamics::{
-    Dynamics, Moment, PartnerKey, Place, Remembered, Response, Seen, Stranger, Told,
-};
-pub use entity::{Entity, Limits, Plan, Stats, Step, Written};
+pub use dynamics::{Dynamics, Moment, PartnerKey, Place, Remembered, Response, Seen, Stranger, Told};
+pub use entity::{Entity, Limits, Plan, Step, Written};
 pub use grid::{Cell, Grid};
 pub use message::{EntityId, Message, Outbox, Version};
+pub use stats::Stats;

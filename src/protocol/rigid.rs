@@ -28,7 +28,7 @@ impl Dynamics for World {
     }
 
     fn radius(&self, body: Place) -> f64 {
-        self.bodies[body as usize].radius
+        self.bodies[body as usize].radius + self.rule.vicinity
     }
 
     fn bounds(&self, body: Place, flight: &Flight, from: Tick, to: Tick) -> Aabb {
@@ -156,7 +156,9 @@ impl<'a> Gathering<'a> {
             let bounds = body.shape.aabb(x, &q).grown(self.world.rule.vicinity);
             self.world.static_index.near(&bounds, &mut near);
             for object in near.iter().map(|at| &self.world.statics[*at as usize]) {
-                let Some(manifold) = touching_static(&self.world.rule, body, &state, object) else { continue };
+                let Some(manifold) = touching_static(&self.world.rule, body, &state, object) else {
+                    continue;
+                };
                 let memory = recall(moment, self.places[a], PartnerKey::Static(object.id.0));
                 let surface = body.surface.combined(&object.surface);
                 let known = memory.cloned().unwrap_or_default();
@@ -199,10 +201,14 @@ impl<'a> Gathering<'a> {
         let tellers: Vec<usize> = (0..crew).filter(|at| partners[*at].iter().any(is_stranger)).collect();
         let standings =
             responder.respond_and_tell(self.world, &self.participants, &mut self.meetings, &tellers);
-        let told = tellers.iter().zip(standings).map(|(at, standing)| Told {
-            own: self.places[*at],
-            partners: partners[*at].clone(),
-            standing: Arc::new(standing),
+        // An iteration rests on the one before of those it touches: only what follows from what they have told
+        // for certain is told on. A stranger without a standing touches nobody else, and holds nothing back.
+        let iterations = self.world.rule.iterations as usize;
+        let heard = moment.strangers.iter().filter_map(|stranger| stranger.standing.as_ref());
+        let certain = heard.map(|standing| standing.rested.len()).min().unwrap_or(iterations);
+        let told = tellers.iter().zip(standings).map(|(at, mut standing)| {
+            standing.rested.truncate(certain + 1);
+            Told { own: self.places[*at], partners: partners[*at].clone(), standing: Arc::new(standing) }
         });
         let told = told.collect();
         let moved = (0..crew).filter(|at| !partners[*at].is_empty());
@@ -210,7 +216,11 @@ impl<'a> Gathering<'a> {
             let flight = responder.onward(self.world, self.tick, at, &self.participants[at], &self.meetings);
             (self.places[at], flight)
         });
-        Response { flights: flights.collect(), memories: self.memories(crew), told, seen: self.seen }
+        let flights: Vec<(Place, Flight)> = flights.collect();
+        let complete = certain >= iterations;
+        // Who is held takes a contact step, and flies from the next tick; who bounces flies from this one.
+        let lingers = flights.iter().any(|(_, flight)| flight.since > self.tick);
+        Response { flights, memories: self.memories(crew), told, complete, lingers, seen: self.seen }
     }
 
     /// What every pair of the crew remembers, seen from each of its bodies.

@@ -21,10 +21,10 @@ const FASTEST: f64 = 50.0;
 const SLOWEST: f64 = 0.01;
 /// Colours of a frame; one more stands for what stays as it was.
 const COLORS: usize = 255;
-/// A palette is replaced when the pictures' misfit is so many times what it was for its first picture...
-const MISFIT: f64 = 3.0;
-/// ...and at least this: the square of two and a half steps in each channel.
-const MISFIT_LEAST: f64 = 20.0;
+/// Misfit of what has changed that a palette is always allowed: two and a half steps in each channel, squared.
+const TOLERATED: f64 = 20.0;
+/// A new palette has to lower the misfit by this factor.
+const WORTHWHILE: f64 = 2.0;
 
 /// Which frames of a run an animation shows, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -120,17 +120,9 @@ impl GifWriter {
                 format!("a picture of {width}x{height} in an animation of {}x{}", self.width, self.height),
             ));
         }
-        let mut kept = self.last.take();
-        if kept.as_mut().is_some_and(|(last, palette, tolerated)| !fits(palette, last, &image, *tolerated)) {
-            kept = None;
-        }
-        let (last, mut palette, tolerated) = match kept {
-            Some((last, palette, tolerated)) => (Some(last), palette, tolerated),
-            None => {
-                let mut palette = Palette::new(colors(&image), COLORS);
-                let tolerated = (MISFIT * palette.misfit(colors(&image))).max(MISFIT_LEAST);
-                (None, palette, tolerated)
-            }
+        let (last, mut palette, tolerated) = match self.last.take() {
+            Some((last, palette, tolerated)) => refreshed(last, palette, tolerated, &image),
+            None => (None, Palette::new(colors(&image), COLORS), TOLERATED),
         };
         let frame = self.frame(last.as_ref(), &image, &mut palette);
         self.encoder.write_frame(&frame).map_err(|error| RenderError::file(&self.path, error))?;
@@ -194,10 +186,20 @@ fn colors(image: &Image) -> impl Iterator<Item = Rgb> {
     image.bytes().chunks_exact(3).map(|c| [c[0], c[1], c[2]])
 }
 
-/// Whether a palette suits what has changed between two pictures.
-fn fits(palette: &mut Palette, last: &Image, image: &Image, tolerated: f64) -> bool {
-    let changed = colors(last).zip(colors(image)).filter(|(old, new)| old != new).map(|(_, new)| new);
-    palette.misfit(changed) <= tolerated
+/// The palette for the next picture and the misfit to tolerate of it, and what of the last picture can stay:
+/// all of it with the old palette, nothing with a new one.
+fn refreshed(last: Image, mut old: Palette, tolerated: f64, image: &Image) -> (Option<Image>, Palette, f64) {
+    let changed = || colors(&last).zip(colors(image)).filter(|(old, new)| old != new).map(|(_, new)| new);
+    let misfit = old.misfit(changed());
+    if misfit <= tolerated {
+        return (Some(last), old, tolerated);
+    }
+    let mut new = Palette::new(colors(image), COLORS);
+    if new.misfit(changed()) * WORTHWHILE <= misfit {
+        return (None, new, TOLERATED);
+    }
+    // As good as it gets: do not try again before it is worse.
+    (Some(last), old, misfit * WORTHWHILE)
 }
 
 /// The smallest rectangle around all pixels that differ between two pictures; one pixel if none does.

@@ -336,6 +336,21 @@ mod tests {
     }
 
     #[test]
+    fn a_wall_that_is_seen_very_flatly_is_opened_too() {
+        // A little before the inner face of the wall at +X, far above the opened top.
+        let eye = Vec3::new(2.9, 20.0, 12.0);
+        let (cutaway, group) = cutaway(&closed_box(), eye);
+        let drawn: Vec<bool> = cutaway.roles.iter().map(|role| role.drawn).collect();
+        assert_eq!(drawn, [false, true, false, true, false, true]);
+        assert!(cutaway.kept(0, Vec3::new(3.0, 0.0, 0.0)).is_none());
+        assert!(cutaway.kept(1, Vec3::new(-3.0, 0.0, 0.0)).is_some());
+        let ray = Ray::new(eye, (Vec3::new(3.0, 0.0, 0.0) - eye).normalize());
+        let (span, _) = cutaway.window(&ray);
+        let met = group.nearest(&ray, span, |_| false, |index| cutaway.roles[index as usize].drawn);
+        assert!(met.is_none_or(|met| met.index != 0));
+    }
+
+    #[test]
     fn the_cut_shows_as_a_rim_on_the_walls_that_remain() {
         let eye = Vec3::new(12.0, 9.0, 20.0);
         let (cutaway, group) = cutaway(&closed_box(), eye);

@@ -13,7 +13,7 @@ use crate::math::{Quat, Vec3, from_parry};
 use crate::physics::shape::{Aabb, Shape};
 
 /// A static object counts as scenery, not as landscape, up to this multiple of the bodies' extent.
-const SCENERY: f64 = 3.0;
+const SCENERY: f64 = 2.3;
 /// Scenery counts as far as it is this near to the bodies, relative to their extent.
 const NEARBY: f64 = 0.45;
 /// Bodies that have fallen this far below the scene have left it, relative to its size.

@@ -20,7 +20,7 @@ const TICKS_PER_FRAME: RangeInclusive<f64> = 1.0..=1e6;
 const GRAVITY_MAX: f64 = 1e4;
 const ITERATIONS: RangeInclusive<f64> = 1.0..=1000.0;
 const ROUNDS: RangeInclusive<f64> = 1.0..=64.0;
-const DENSITY_MAX: f64 = 1e9;
+const DENSITY: RangeInclusive<f64> = 1e-6..=1e9;
 const FRICTION: RangeInclusive<f64> = 0.0..=1e3;
 const SHARE: RangeInclusive<f64> = 0.0..=1.0;
 const POSITION_MAX_M: f64 = 1e9;
@@ -91,7 +91,7 @@ impl Scene {
         for (name, material) in &self.materials {
             let name = format!("materials.{}", super::explain::key_text(&excerpt(name)));
             let at = At::table(&name);
-            check_positive(at.field("density"), material.density, DENSITY_MAX)?;
+            check_range(at.field("density"), material.density, DENSITY)?;
             check_range(at.field("friction"), material.friction, FRICTION)?;
             check_range(at.field("restitution"), material.restitution, SHARE)?;
             if let Some(color) = material.color.as_deref().filter(|color| parse_color(color).is_none()) {

@@ -24,6 +24,7 @@ const KEYS: &[&str] = &[
     "energy_end",
     "energy_drift",
     "momentum_drift",
+    "momentum_changed_by",
     "max_overlap_m",
     "peak_rss_bytes",
     "interrupted",
@@ -71,12 +72,23 @@ fn people_read_standard_error_and_pipes_stay_clean() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(ended.stdout, "");
     let digest = sandbox.digest(&["run", "stack", "--seconds", "0.1"]);
-    for part in ["stack: 10 bodies", "contacts", "overlap", "energy", "momentum", "body-ticks/s", &digest] {
+    let open_system = "drift, by gravity and static geometry";
+    for part in ["stack: 10 bodies", "contacts", "overlap", "energy", open_system, "body-ticks/s", &digest] {
         assert!(ended.stderr.contains(part), "{part} is missing in {}", ended.stderr);
     }
     assert!(!ended.stderr.contains(['\r', '\u{1b}']), "no progress bar without a terminal: {ended:?}");
     let quiet = sandbox.run(&["run", "stack", "--seconds", "0.1", "--quiet"]);
     assert_eq!((quiet.code, quiet.stdout.as_str(), quiet.stderr.as_str()), (Some(0), "", ""));
+}
+
+#[test]
+fn only_closed_systems_must_keep_their_momentum() {
+    let sandbox = Sandbox::new();
+    let cause =
+        |scenario| sandbox.json(&["run", scenario, "--seconds", "0.1"])["momentum_changed_by"].clone();
+    assert_eq!(cause("parallel"), Value::Null);
+    assert_eq!(cause("gas"), "static geometry");
+    assert_eq!(cause("stack"), "gravity and static geometry");
 }
 
 #[test]

@@ -82,7 +82,14 @@ impl<'a> Carrier<'a> {
         let Way { window, contact_window, stride_min, .. } = *way;
         Carrier {
             tiny,
-            limits: Limits { window, contact_window, stride_min, last_tick },
+            limits: Limits {
+                window,
+                // Some choose by themselves.
+                contact_window: (contact_window != 1).then_some(contact_window),
+                stride_min,
+                adaptive: window % 2 == 0,
+                last_tick,
+            },
             table: SharedTable::new(Grid::new(&radii, way.cell_scale, way.buckets)),
             counters: Counters::new(count, window, last_tick),
             crews: crews.iter().map(|crew| crew.iter().map(|(place, _)| *place).collect()).collect(),
@@ -166,7 +173,7 @@ impl<'a> Carrier<'a> {
         entity.settle(gvt);
         match entity.step(self.tiny, &self.limits, gvt, &mut self.out) {
             Step::Write(plan) => {
-                let written = self.table.write(self.tiny, &plan, gvt);
+                let (plan, written) = self.table.write(self.tiny, plan, gvt);
                 entity.written(plan, written, &mut self.out);
                 self.ready.insert(id);
             }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use anachron::executor::chaos::Order;
 use anachron::executor::crowd::Tuning;
 use anachron::protocol::Stats;
+use anachron::tvht::Lane;
 use proptest::prelude::*;
 
 use crate::random_scenes::{KINDS, Kind, scene};
@@ -34,16 +35,17 @@ impl Recipe {
 pub fn any_recipe() -> impl Strategy<Value = Recipe> {
     let scene = (prop::sample::select(&KINDS[..]), any::<u64>().no_shrink(), 2..=40u32, 1..=120u32);
     let window = prop_oneof![1..=4u64, 5..=40u64, 41..=200u64];
-    let contact_window = prop_oneof![Just(0u64), 1..=2u64, 3..=30u64];
+    let contact_window = prop::option::of(prop_oneof![Just(0u64), 1..=2u64, 3..=30u64]);
     let buckets = prop::sample::select(&[1u32, 7, 64, 4096][..]);
     let cells = prop_oneof![Just(0.5), 0.5..8.0];
     let cluster = prop::sample::select(&[1u32, 2, 4, 32][..]);
-    let order =
-        prop_oneof![1 => Just(Order::Sensible), 4 => any::<u64>().no_shrink().prop_map(Order::Adversarial)];
-    (scene, (window, contact_window, buckets, cells, cluster), order).prop_map(|(scene, tuning, order)| {
+    let order = prop_oneof![1 => Just(Order::Sensible), 1 => Just(Order::Twice), 4 => any::<u64>().no_shrink().prop_map(Order::Adversarial)];
+    let tuning = (window, contact_window, buckets, cells, cluster, any::<bool>());
+    (scene, tuning, order).prop_map(|(scene, tuning, order)| {
         let (kind, seed, bodies, ticks) = scene;
-        let (window, contact_window, buckets, cell_scale, cluster) = tuning;
-        let tuning = Tuning { window, contact_window, buckets, cell_scale, cluster };
+        let (window, contact_window, buckets, cell_scale, cluster, adaptive) = tuning;
+        let tuning =
+            Tuning { window, contact_window, buckets, cell_scale, cluster, adaptive, lane: Lane::Shared };
         Recipe { kind, seed, bodies, ticks, tuning, order }
     })
 }
@@ -51,13 +53,13 @@ pub fn any_recipe() -> impl Strategy<Value = Recipe> {
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Recipe { kind, seed, bodies, ticks, tuning, order } = self;
-        let Tuning { window, contact_window, buckets, cell_scale, cluster } = tuning;
-        write!(
-            f,
-            "{kind:?} {seed} {bodies} {ticks} {window} {contact_window} {buckets} {cell_scale:?} {cluster} "
-        )?;
+        let Tuning { window, contact_window, buckets, cell_scale, cluster, adaptive, .. } = tuning;
+        let contact_window = contact_window.map_or("none".to_owned(), |ticks| ticks.to_string());
+        write!(f, "{kind:?} {seed} {bodies} {ticks} {window} {contact_window} {buckets} {cell_scale:?} ")?;
+        write!(f, "{cluster} {adaptive} ")?;
         match order {
             Order::Sensible => f.write_str("sensible"),
+            Order::Twice => f.write_str("twice"),
             Order::Adversarial(seed) => write!(f, "{seed}"),
         }
     }
@@ -78,14 +80,17 @@ impl FromStr for Recipe {
             ticks: number(3)? as u32,
             tuning: Tuning {
                 window: number(4)?,
-                contact_window: number(5)?,
+                contact_window: if word(5)? == "none" { None } else { Some(number(5)?) },
                 buckets: number(6)? as u32,
                 cell_scale: word(7)?.parse().map_err(|error| format!("word 7: {error}"))?,
                 cluster: number(8)? as u32,
+                adaptive: word(9)? == "true",
+                lane: Lane::Shared,
             },
-            order: match word(9)? {
+            order: match word(10)? {
                 "sensible" => Order::Sensible,
-                _ => Order::Adversarial(number(9)?),
+                "twice" => Order::Twice,
+                _ => Order::Adversarial(number(10)?),
             },
         })
     }

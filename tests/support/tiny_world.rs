@@ -155,8 +155,14 @@ impl Dynamics for Tiny {
         let pairs = self.pairs(tick, moment, &seats);
         let after = self.rounds(moment, &seats, &pairs);
         let last = |seat: usize| after[self.rounds as usize][seat];
-        let mut response =
-            Response { flights: Vec::new(), memories: Vec::new(), told: Vec::new(), seen: Seen::default() };
+        let mut response = Response {
+            flights: Vec::new(),
+            memories: Vec::new(),
+            told: Vec::new(),
+            complete: true,
+            lingers: tick.is_multiple_of(3),
+            seen: Seen::default(),
+        };
         for pair in &pairs {
             let with = key(pair.b, &seats);
             let other = pair.b.map_or(7, last);

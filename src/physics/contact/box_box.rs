@@ -58,7 +58,11 @@ fn separation(a: &OrientedBox, b: &OrientedBox, reach: f64) -> Option<Separation
     }
     let slack = EDGE_HANDICAP * a.half.min().min(b.half.min());
     let (axis_a, axis_b) = (gaps_a.imax(), gaps_b.imax());
-    let (of_first, axis, face_gap) = if gaps_b[axis_b] > gaps_a[axis_a] + slack {
+    // The larger box offers its face unless the other's is clearly better: tilted by a hair, a broad floor reaches
+    // far beyond the faces of what stands on it, and the choice must not flicker.
+    let first_is_larger = a.half.norm_squared() >= b.half.norm_squared();
+    let (bonus_a, bonus_b) = if first_is_larger { (slack, 0.0) } else { (0.0, slack) };
+    let (of_first, axis, face_gap) = if gaps_b[axis_b] + bonus_b > gaps_a[axis_a] + bonus_a {
         (false, axis_b, gaps_b[axis_b])
     } else {
         (true, axis_a, gaps_a[axis_a])

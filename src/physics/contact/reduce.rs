@@ -2,6 +2,10 @@
 
 use super::{ContactPoint, Manifold, POINTS_MAX};
 
+/// Differences below these shares of the patch's size do not decide between points: in place, and in depth.
+const NEAR_TIE: f64 = 1e-3;
+const NEAR_TIE_DEPTH: f64 = 1e-2;
+
 /// A list of candidate points that lives on the stack as long as it is short.
 pub(super) struct PointList {
     inline: [ContactPoint; 16],
@@ -47,20 +51,23 @@ impl PointList {
     }
 
     /// At most four of the points: the deepest, the farthest from it, and the two that span the largest area
-    /// on either side. Ties go to the earlier point, so that the choice depends on the pair alone.
+    /// on either side. Near ties go to the earlier point: a patch at rest must not change its points whenever it
+    /// shivers, because a point that goes takes its load with it.
     pub fn reduce(&self) -> Manifold {
         let all = self.as_slice();
         if all.len() <= POINTS_MAX {
             return Manifold::from_points(all);
         }
-        let deepest = best(all, |p| -p.gap);
+        let extent2 = all.iter().map(|p| (p.point - all[0].point).norm_squared()).fold(0.0, f64::max);
+        let deepest = best(all, NEAR_TIE_DEPTH * extent2.sqrt(), |p| -p.gap);
         let origin = all[deepest].point;
-        let far = best(all, |p| (p.point - origin).norm_squared());
+        let near_tie = NEAR_TIE * extent2;
+        let far = best(all, near_tie, |p| (p.point - origin).norm_squared());
         let along = all[far].point - origin;
         let normal = all[deepest].normal;
         let side = |p: &ContactPoint| along.cross(&(p.point - origin)).dot(&normal);
         let mut chosen = vec![deepest];
-        for at in [far, best(all, side), best(all, |p| -side(p))] {
+        for at in [far, best(all, near_tie, side), best(all, near_tie, |p| -side(p))] {
             if !chosen.contains(&at) {
                 chosen.push(at);
             }
@@ -70,10 +77,11 @@ impl PointList {
     }
 }
 
-fn best(points: &[ContactPoint], score: impl Fn(&ContactPoint) -> f64) -> usize {
+/// The first point that no other beats by more than `near_tie`.
+fn best(points: &[ContactPoint], near_tie: f64, score: impl Fn(&ContactPoint) -> f64) -> usize {
     let mut best = 0;
     for at in 1..points.len() {
-        if score(&points[at]) > score(&points[best]) {
+        if score(&points[at]) > score(&points[best]) + near_tie {
             best = at;
         }
     }

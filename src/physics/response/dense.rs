@@ -1,4 +1,5 @@
 //! Small dense systems: the points of one pair solved together, exactly, without favouring any of them.
+#![allow(clippy::needless_range_loop, reason = "rows and columns read best by their numbers")]
 
 /// Four normals, two directions along the surface, one twist.
 pub(super) const ROWS_MAX: usize = 7;

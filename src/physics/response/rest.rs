@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::dense::{Matrix, ROWS_MAX};
 use super::row::{Couple, Row, Twist};
-use super::touch::{Touch, within_limits};
+use super::touch::{SolvedPoint, Touch, within_limits};
 use crate::physics::world::Rule;
 
 /// Sweeps where the points of a pair cannot be solved at one stroke: some slip, or normals differ.
@@ -56,7 +56,7 @@ impl Touch {
     /// One pass over points and patches, each seeing what the ones before it did.
     fn sweep(&mut self, couple: &mut Couple, tick_s: f64) {
         for point in &mut self.points {
-            let missing = allowed_speed(point.contact.gap, tick_s) - point.row.speed(&couple.a, &couple.b);
+            let missing = allowed_speed(point, tick_s) - point.row.speed(&couple.a, &couple.b);
             let pressed = (point.pressed + missing / point.row.give(couple.weights)).max(0.0);
             point.row.push(pressed - point.pressed, couple);
             point.pressed = pressed;
@@ -77,9 +77,9 @@ impl Touch {
         }
     }
 
-    /// How far the bodies move apart in this tick to undo a share of their overlap: displacement and turn of
-    /// the first and of the second. Moves bodies, never changes velocities. `a` and `b` are the velocities after
-    /// the bounces: what flies apart by itself needs no help.
+    /// How far the bodies move in this tick to undo a share of their overlap, and of the gaps at points that carry
+    /// load: displacement and turn of the first and of the second. Moves bodies, never changes velocities. `a` and
+    /// `b` are the velocities after the bounces: what flies apart by itself needs no help.
     pub(super) fn correction(
         &self,
         a: &Twist,
@@ -88,29 +88,40 @@ impl Touch {
         rule: &Rule,
     ) -> (Twist, Twist) {
         let mut whole = self.couple(&Twist::ZERO, &Twist::ZERO, (1.0, 1.0));
-        let mut rows: SmallVec<[(Row, f64); 4]> = SmallVec::new();
         if !self.fired {
-            for point in &self.points {
-                if point.contact.gap < 0.0 && (point.pressed > 0.0 || point.row.speed(a, b) <= rule.bounce) {
-                    rows.push((point.row, rule.correction * -point.contact.gap));
-                }
-            }
-        }
-        if let [(row, wanted)] = rows[..] {
-            row.push(wanted / row.give(weights), &mut whole);
-        } else if !rows.is_empty() {
-            let entry = |i: usize, j: usize| rows[i].0.coupling(&rows[j].0, self.inv_mass, weights);
-            let mut right = [0.0; ROWS_MAX];
-            for (right, (_, wanted)) in right.iter_mut().zip(&rows) {
-                *right = *wanted;
-            }
-            if let Some(pushes) = Matrix::from_fn(rows.len(), entry).complementary(rows.len(), &right) {
-                for ((row, _), push) in rows.iter().zip(pushes) {
-                    row.push(push, &mut whole);
-                }
-            }
+            let is_loaded = |p: &&SolvedPoint| p.pressed > 0.0;
+            let rests = |p: &&SolvedPoint| is_loaded(p) || p.row.speed(a, b) <= rule.bounce;
+            let overlapping = self.points.iter().filter(|p| p.contact.gap < 0.0).filter(rests);
+            self.shift(overlapping, weights, rule.correction, &mut whole);
+            let gaping = self.points.iter().filter(|p| p.contact.gap > 0.0).filter(is_loaded);
+            self.shift(gaping, weights, rule.correction, &mut whole);
         }
         (whole.a, whole.b)
+    }
+
+    /// Undoes a share of the gaps, or of the overlaps, of some points.
+    fn shift<'a>(
+        &self,
+        points: impl Iterator<Item = &'a SolvedPoint>,
+        weights: (f64, f64),
+        share: f64,
+        whole: &mut Couple,
+    ) {
+        let points: SmallVec<[&SolvedPoint; 4]> = points.collect();
+        if let [only] = points[..] {
+            return only.row.push(share * -only.contact.gap / only.row.give(weights), whole);
+        }
+        let Some(first) = points.first() else { return };
+        let entry = |i: usize, j: usize| points[i].row.coupling(&points[j].row, self.inv_mass, weights);
+        let mut right = [0.0; ROWS_MAX];
+        for (right, point) in right.iter_mut().zip(&points) {
+            *right = share * point.contact.gap.abs();
+        }
+        if let Some(pushes) = Matrix::from_fn(points.len(), entry).complementary(points.len(), &right) {
+            for (point, push) in points.iter().zip(pushes) {
+                point.row.push(push.copysign(-first.contact.gap), whole);
+            }
+        }
     }
 }
 
@@ -135,7 +146,7 @@ impl System {
         let (mut now, mut right) = ([0.0; ROWS_MAX], [0.0; ROWS_MAX]);
         for ((now, right), point) in now.iter_mut().zip(&mut right).zip(&touch.points) {
             *now = point.pressed;
-            *right = allowed_speed(point.contact.gap, tick_s);
+            *right = allowed_speed(point, tick_s);
         }
         for patch in &touch.patches {
             now[pressing..pressing + 3].copy_from_slice(&patch.rubbed);
@@ -148,7 +159,9 @@ impl System {
     }
 }
 
-/// Bodies with a gap may close it within the tick; bodies in touch may not approach.
-fn allowed_speed(gap: f64, tick_s: f64) -> f64 {
-    if gap > 0.0 { -gap / tick_s } else { 0.0 }
+/// Bodies with a gap may close it within the tick; bodies in touch may not approach. Nor may points that carried
+/// load at the tick before, however wide they gape: closing them here would enter the cached impulses, which add up
+/// over ticks, and piles would shake themselves down. Their gaps are closed by moving the bodies instead.
+fn allowed_speed(point: &SolvedPoint, tick_s: f64) -> f64 {
+    if point.contact.gap > 0.0 && !point.was_loaded { -point.contact.gap / tick_s } else { 0.0 }
 }

@@ -21,6 +21,8 @@ pub(super) struct SolvedPoint {
     pub row: Row,
     /// Impulse that presses the point in this tick.
     pub pressed: f64,
+    /// Whether it was pressed at the tick before.
+    pub was_loaded: bool,
     /// Distance from the middle of its patch, and which patch that is.
     arm: f64,
     patch: usize,
@@ -75,7 +77,14 @@ impl Touch {
         };
         for contact in manifold.points() {
             let row = Row::normal(contact.normal, contact.point, a, b);
-            touch.points.push(SolvedPoint { contact: *contact, row, pressed: 0.0, arm: 0.0, patch: 0 });
+            touch.points.push(SolvedPoint {
+                contact: *contact,
+                row,
+                pressed: 0.0,
+                was_loaded: false,
+                arm: 0.0,
+                patch: 0,
+            });
         }
         if rule.warm_start {
             touch.recall_pressure(memory);
@@ -125,6 +134,7 @@ impl Touch {
         let features: SmallVec<[u64; 4]> = self.points.iter().map(|point| point.contact.feature).collect();
         for (point, pressed) in self.points.iter_mut().zip(memory.pressed(&features)) {
             point.pressed = pressed;
+            point.was_loaded = pressed > 0.0;
         }
     }
 
@@ -233,7 +243,7 @@ impl Touch {
 #[inline]
 pub(super) fn within_limits(wanted: [f64; 3], limits: (f64, f64)) -> [f64; 3] {
     let [x, y, twist] = wanted;
-    let twist = twist.clamp(-limits.1, limits.1);
+    let twist = twist.max(-limits.1).min(limits.1);
     let length2 = x * x + y * y;
     if length2 <= limits.0 * limits.0 {
         return [x, y, twist];

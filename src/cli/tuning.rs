@@ -1,0 +1,69 @@
+//! Flags that say how to speculate. None of them changes a result.
+
+use clap::{Args, ValueEnum};
+
+use crate::executor::Tuning;
+use crate::scene::Scene;
+use crate::tvht::Lane;
+
+/// The lanes of the hash table, as the command line names them.
+#[derive(Clone, Copy, ValueEnum)]
+enum LaneName {
+    Shared,
+    Actors,
+}
+
+/// How to speculate; the result is the same
+#[derive(Args)]
+#[command(next_help_heading = "Speculation (changes speed, never the result)")]
+pub(super) struct TuningArguments {
+    /// How far a body may run ahead of the slowest one, in simulated milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 256.0, value_parser = positive)]
+    window: f64,
+    /// Use the window as it is, instead of shorter strides for bodies that are often rolled back
+    #[arg(long)]
+    fixed_window: bool,
+    /// Bodies per actor: neighbours that share one clock
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    cluster: u32,
+    /// Buckets of the hash table; as many as suit the scene if not given
+    #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
+    buckets: Option<u32>,
+    /// Buckets of the hash table in shared memory, or each an actor of its own
+    #[arg(long, value_enum, default_value_t = LaneName::Shared)]
+    tvht: LaneName,
+    /// Which order `--sync chaos` takes
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    chaos_seed: u64,
+}
+
+impl TuningArguments {
+    pub(super) fn chaos_seed(&self) -> u64 {
+        self.chaos_seed
+    }
+
+    /// The same in ticks of a scene.
+    pub(super) fn for_scene(&self, scene: &Scene) -> Tuning {
+        let window = (self.window * 1e-3 * scene.ticks_per_second).round().clamp(1.0, 1e6);
+        Tuning {
+            window: window as u64,
+            adaptive: !self.fixed_window,
+            cluster: self.cluster,
+            buckets: self.buckets.unwrap_or(0),
+            lane: match self.tvht {
+                LaneName::Shared => Lane::Shared,
+                LaneName::Actors => Lane::Actors,
+            },
+            ..Tuning::default()
+        }
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+    if number > 0.0 && number <= 1e6 {
+        Ok(number)
+    } else {
+        Err("use a number above 0 and up to 1000000".into())
+    }
+}
