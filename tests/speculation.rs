@@ -11,8 +11,18 @@ mod recipe;
 #[path = "support/same_bits.rs"]
 mod same_bits;
 
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use anachron::RunError;
+use anachron::executor::chaos::{Order, run, run_watched};
+use anachron::executor::crowd::Tuning;
+use anachron::executor::sequential;
+use anachron::physics::World;
+use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use recipe::Recipe;
+use same_bits::Reference;
 
 /// How much longer to look than usual.
 fn patience() -> u32 {
@@ -38,4 +48,123 @@ fn replay() {
     let recipe: Recipe = text.parse().expect("a recipe, as a failure prints it");
     let stats = recipe.check().unwrap_or_else(|wrong| panic!("{wrong}"));
     println!("{stats:#?}");
+}
+
+/// Orders and tunings that have little in common.
+fn ways() -> Vec<(Tuning, Order)> {
+    let tuning = |window, cluster| Tuning { window, cluster, contact_window: 2, ..Tuning::default() };
+    let mut ways = vec![(tuning(1, 1), Order::Sensible), (tuning(1024, 1000), Order::Sensible)];
+    ways.extend(
+        (0..6)
+            .map(|seed| (tuning([3, 40][seed as usize % 2], 1 + seed as u32 / 3), Order::Adversarial(seed))),
+    );
+    ways
+}
+
+fn check_all_ways(scene: &Scene) {
+    let reference = Reference::new(scene);
+    for (tuning, order) in ways() {
+        if let Err(wrong) = reference.compare(&tuning, order) {
+            panic!("{wrong}\n{tuning:?} {order:?}");
+        }
+    }
+}
+
+fn floor() -> StaticObject {
+    StaticObject::new(Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3])
+}
+
+/// Balls of a radius in a tight heap on the floor.
+fn heap(radius: f64, bodies: u32) -> Scene {
+    let mut scene = Scene { seconds: 0.25, statics: vec![floor()], ..Scene::default() };
+    for at in 0..bodies {
+        let site = [at % 3, at / 9, at / 3 % 3].map(|c| f64::from(c) * 2.0 * radius);
+        scene.bodies.push(Body::new(Shape::Sphere { radius }, [site[0], site[1] + radius, site[2]]));
+    }
+    scene
+}
+
+#[test]
+fn a_run_of_no_ticks_and_a_lonely_body() {
+    check_all_ways(&Scene { seconds: 1e-4, ..heap(0.5, 4) });
+    check_all_ways(&Scene { seconds: 1.0 / 240.0, ..heap(0.5, 4) });
+    check_all_ways(&heap(0.5, 1));
+}
+
+/// Where things are smaller than what a tick of gravity moves them, cells must not be smaller than that.
+#[test]
+fn dust_and_coarse_ticks_do_not_flood_the_table() {
+    check_all_ways(&heap(1e-5, 12));
+    check_all_ways(&Scene { ticks_per_second: 1.0, seconds: 20.0, ..heap(0.1, 12) });
+}
+
+/// Far from the origin positions are rounded to more than a small body.
+#[test]
+fn small_bodies_far_away_do_not_flood_the_table() {
+    let mut scene = Scene { gravity: [0.0; 3], seconds: 0.2, ..Scene::default() };
+    for at in 0..6 {
+        let body = Body::new(Shape::Sphere { radius: 1e-4 }, [1e9, 3e-4 * f64::from(at), 0.0]);
+        scene.bodies.push(body.moving([0.0, 0.01 * f64::from(3 - at), 0.0]));
+    }
+    check_all_ways(&scene);
+}
+
+/// A body so light that the first touch throws it out of the numbers.
+#[test]
+fn what_is_no_longer_finite_ends_with_the_same_error() {
+    for ticks_per_frame in [1, 4, 1000] {
+        let mut scene = Scene { ticks_per_frame, ..heap(0.5, 6) };
+        scene.bodies[4].material = "nothing".into();
+        scene.bodies[5].velocity = [-30.0, -3.0, 20.0];
+        let nothing = Material { density: 1e-320, ..Material::default() };
+        scene.materials.insert("nothing".into(), nothing);
+        let reference = Reference::new(&scene);
+        assert!(matches!(reference.tally, Err(RunError::NotFinite { .. })), "{:?}", reference.tally);
+        check_all_ways(&scene);
+    }
+}
+
+/// The tally of a run that its user ends is that of the reference, too.
+#[test]
+fn a_run_that_is_broken_off_counts_the_same() {
+    let world = Arc::new(World::new(&heap(0.5, 20)).expect("the scene is valid"));
+    for frames in [0, 1, 7] {
+        let stop = |seen: &mut u64| {
+            *seen += 1;
+            if *seen > frames { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let mut seen = 0;
+        let expected = sequential::run(&world, &mut |_| stop(&mut seen)).expect("the run goes well");
+        for (tuning, order) in ways() {
+            let mut seen = 0;
+            let (tally, _) =
+                run(&world, &tuning, order, &mut |_| stop(&mut seen)).expect("the run goes well");
+            assert_eq!(tally, expected, "after {frames} frames, {tuning:?} {order:?}");
+        }
+    }
+}
+
+/// What is kept is bounded by the window, not by the length of the run.
+#[test]
+fn memory_does_not_grow_with_time() {
+    for ticks_per_frame in [4, 1_000_000] {
+        let world = World::new(&Scene { seconds: 8.0, ticks_per_frame, ..heap(0.5, 30) });
+        let world = Arc::new(world.expect("the scene is valid"));
+        let (mut early, mut late, mut actions) = ([0; 3], [0; 3], 0u64);
+        let mut watch = |glimpse: &anachron::executor::chaos::Glimpse| {
+            actions += 1;
+            if !actions.is_multiple_of(64) {
+                return;
+            }
+            let segments = glimpse.entities.iter().map(|entity| entity.segments()).sum();
+            let now = [segments, glimpse.commons.table.len(), glimpse.commons.log.len()];
+            let past = if glimpse.commons.counters.gvt() < 480 { &mut early } else { &mut late };
+            *past = std::array::from_fn(|at| past[at].max(now[at]));
+        };
+        let go_on = &mut |_| ControlFlow::Continue(());
+        run_watched(&world, &Tuning::default(), Order::Sensible, &mut watch, go_on)
+            .expect("the run goes well");
+        println!("segments, entries and flights: {early:?}, then {late:?}");
+        assert!((0..3).all(|at| late[at] <= 2 * early[at] + 100), "{early:?} became {late:?}");
+    }
 }

@@ -108,7 +108,7 @@ impl Guard {
             gvt: 0,
             segments_max: tuning.window as usize + 2,
             actions: 0,
-            actions_max: 20_000 * body_ticks,
+            actions_max: 3_000 * body_ticks,
         }
     }
 

@@ -1,0 +1,121 @@
+//! The counters under real threads: whoever is counted is seen at every instant, and the minimum never overtakes
+//! anybody.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread;
+
+use anachron::protocol::Counters;
+use anachron::time::Tick;
+
+const WINDOW: u64 = 6;
+
+/// One walks up alone while another looks for the minimum all the time. If there were an instant at which the
+/// walker is counted nowhere, the search would run on to the end.
+#[test]
+fn a_walker_is_counted_at_every_instant() {
+    let last: Tick = 400_000;
+    let counters = Counters::new(1, WINDOW, last);
+    let arrived = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !arrived.load(SeqCst) {
+                counters.advance();
+                thread::yield_now();
+            }
+        });
+        let mut at = 0;
+        while at < last {
+            let gvt = counters.gvt();
+            assert!(gvt <= at, "the minimum is {gvt}, but the only walker is at {at}");
+            if at - gvt < WINDOW {
+                let to = (at + 1 + at % 3).min(gvt + WINDOW).min(last);
+                counters.shift(at, to);
+                at = to;
+            } else {
+                counters.advance();
+            }
+        }
+        arrived.store(true, SeqCst);
+    });
+    counters.advance();
+    assert_eq!(counters.gvt(), last);
+}
+
+/// Several walk up. The one behind may throw the others back to where it stands, as messages do; it waits until
+/// they are there, as senders do. Nobody is ever thrown below the minimum, and the minimum never falls.
+#[test]
+fn being_thrown_back_never_goes_below_the_minimum() {
+    const WALKERS: usize = 3;
+    const NOTHING: u64 = u64::MAX;
+    let last: Tick = 20_000;
+    let counters = Counters::new(WALKERS as u32, WINDOW, last);
+    // The tick each walker is asked to fall back to.
+    let asked: [AtomicU64; WALKERS] = std::array::from_fn(|_| AtomicU64::new(NOTHING));
+    let done = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for me in 0..WALKERS {
+            let (counters, asked, done) = (&counters, &asked, &done);
+            scope.spawn(move || {
+                let (mut at, mut seen, mut random): (Tick, Tick, u64) = (0, 0, 17 + me as u64);
+                let mut arrived = false;
+                while done.load(SeqCst) < WALKERS as u64 || asked[me].load(SeqCst) != NOTHING {
+                    random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                    let gvt = counters.gvt();
+                    assert!(gvt >= seen, "the minimum fell from {seen} to {gvt}");
+                    assert!(gvt <= at, "the minimum is {gvt}, but walker {me} is at {at}");
+                    seen = gvt;
+                    let asked_to = asked[me].load(SeqCst);
+                    if asked_to != NOTHING {
+                        if asked_to < at {
+                            counters.shift(at, asked_to);
+                            at = asked_to;
+                        }
+                        // Only now does the one who asked hear of it.
+                        asked[me].store(NOTHING, SeqCst);
+                        continue;
+                    }
+                    if at == last {
+                        if !arrived && gvt == last {
+                            arrived = true;
+                            done.fetch_add(1, SeqCst);
+                        }
+                        counters.advance();
+                        thread::yield_now();
+                        continue;
+                    }
+                    let other = (random >> 33) as usize % WALKERS;
+                    if other != me && random >> 60 == 0 {
+                        throw_back(counters, asked, me, other, &mut at);
+                    } else if at - gvt < WINDOW {
+                        let to = (at + 1 + (random >> 50) % 3).min(gvt + WINDOW).min(last);
+                        if counters.shift(at, to) {
+                            counters.advance();
+                        }
+                        at = to;
+                    } else {
+                        thread::yield_now();
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(counters.gvt(), last);
+}
+
+/// Asks another to fall back to `at` and waits for its answer; meanwhile it may be thrown back itself.
+fn throw_back(counters: &Counters, asked: &[AtomicU64], me: usize, other: usize, at: &mut Tick) {
+    if asked[other].compare_exchange(u64::MAX, *at, SeqCst, SeqCst).is_err() {
+        return;
+    }
+    while asked[other].load(SeqCst) != u64::MAX {
+        let asked_to = asked[me].load(SeqCst);
+        if asked_to != u64::MAX {
+            if asked_to < *at {
+                counters.shift(*at, asked_to);
+                *at = asked_to;
+            }
+            asked[me].store(u64::MAX, SeqCst);
+        }
+        thread::yield_now();
+    }
+}

@@ -1,0 +1,86 @@
+//! Every ready-made scene commits the reference by speculation, whatever the window, the buckets and the crews.
+//!
+//! All combinations would take minutes, so each run takes a sample that has every value of every setting in it.
+//! Another sample: `ANACHRON_SEED=7`; all of them: `ANACHRON_CASES=100`; one scene: `ANACHRON_ONLY=bowl`.
+
+#[path = "support/same_bits.rs"]
+mod same_bits;
+
+use anachron::executor::chaos::Order;
+use anachron::executor::crowd::Tuning;
+use anachron::scenarios::{GOLDEN, Golden, Request, build};
+use anachron::scene::Scene;
+use same_bits::Reference;
+
+const WINDOWS: [u64; 4] = [1, 16, 64, 1024];
+const BUCKETS: [u32; 4] = [1, 7, 64, 4096];
+const CLUSTERS: [u32; 3] = [1, 4, 32];
+/// Where bodies touch much, and updates that are lost would be missed.
+const CROWDED: [&str; 5] = ["cylinders", "bouncing", "stack", "bowl", "billiards"];
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name)
+        .map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+}
+
+fn wanted(golden: &Golden) -> bool {
+    std::env::var("ANACHRON_ONLY").map_or(true, |only| golden.scenario.contains(&only))
+}
+
+fn scene(golden: &Golden, share: f64) -> Scene {
+    let set = golden.set.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let request = Request {
+        bodies: Some(golden.bodies),
+        seed: None,
+        seconds: Some(f64::from(golden.milliseconds) / 1000.0 * share),
+        sets: set.into_iter().collect(),
+    };
+    build(golden.scenario, &request).expect("golden runs are valid")
+}
+
+/// Runs and says how long it took; a failure says how to see it again.
+fn check(golden: &Golden, reference: &Reference, tuning: &Tuning, order: Order) {
+    let begun = std::time::Instant::now();
+    let what = format!("{} {:?} {tuning:?} {order:?}", golden.scenario, golden.set);
+    match reference.compare(tuning, order) {
+        Ok(_) => println!("{:6.2} s {what}", begun.elapsed().as_secs_f64()),
+        Err(wrong) => panic!("{wrong}\n{what}\nANACHRON_SEED={} replays it", number("ANACHRON_SEED", 1)),
+    }
+}
+
+#[test]
+fn every_setting_commits_the_reference() {
+    let samples = 4 * number("ANACHRON_CASES", 1);
+    let mut turn = number("ANACHRON_SEED", 1);
+    for golden in GOLDEN.iter().filter(|golden| wanted(golden)) {
+        let reference = Reference::new(&scene(golden, 1.0));
+        // Odd steps through lists of four and of three reach every combination in 48 samples.
+        for _ in 0..samples.min(48) {
+            turn += 1;
+            let at = turn as usize;
+            let tuning = Tuning {
+                window: WINDOWS[at % 4],
+                buckets: BUCKETS[(at + at / 4) % 4],
+                cluster: CLUSTERS[at % 3],
+                ..Tuning::default()
+            };
+            check(golden, &reference, &tuning, Order::Sensible);
+        }
+    }
+}
+
+#[test]
+fn crowded_scenes_commit_the_reference_in_any_order() {
+    let seeds = number("ANACHRON_CASES", 1);
+    let first = number("ANACHRON_SEED", 1);
+    for golden in GOLDEN.iter().filter(|golden| CROWDED.contains(&golden.scenario) && wanted(golden)) {
+        let reference = Reference::new(&scene(golden, 0.4));
+        for seed in first..first + seeds {
+            let cluster = CLUSTERS[seed as usize % 2];
+            for (window, contact_window) in [(16, 1), (64, 3)] {
+                let tuning = Tuning { window, contact_window, cluster, ..Tuning::default() };
+                check(golden, &reference, &tuning, Order::Adversarial(seed));
+            }
+        }
+    }
+}
