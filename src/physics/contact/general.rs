@@ -40,7 +40,7 @@ pub(super) fn contact(a: &Placed, b: &Placed, reach: f64) -> Manifold {
             let on_a = a.x + a.q * from_parry(local);
             let feature = (u64::from(found.fid1.0) << 32 | u64::from(found.fid2.0))
                 ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let point = on_a + normal * (0.5 * found.dist);
+            let point = on_a - normal * (0.5 * found.dist);
             points.push(ContactPoint { feature, point, normal, gap: found.dist });
         }
     }

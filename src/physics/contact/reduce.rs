@@ -1,10 +1,12 @@
 //! Chooses four points that hold a body as well as all of them would.
 
 use super::{ContactPoint, Manifold, POINTS_MAX};
+use crate::math::Vec3;
 
-/// Differences below these shares of the patch's size do not decide between points: in place, and in depth.
+/// Differences in place below this share of the patch's size do not decide between points.
 const NEAR_TIE: f64 = 1e-3;
-const NEAR_TIE_DEPTH: f64 = 1e-2;
+/// A point that was left out is put in the place of its neighbour if it is deeper by this slope, radians.
+const TILT: f64 = 1e-2;
 
 /// A list of candidate points that lives on the stack as long as it is short.
 pub(super) struct PointList {
@@ -50,27 +52,36 @@ impl PointList {
         }
     }
 
-    /// At most four of the points: the deepest, the farthest from it, and the two that span the largest area
-    /// on either side. Near ties go to the earlier point: a patch at rest must not change its points whenever it
+    /// At most four of the points: the outermost, the farthest from it, and the two that span the largest area on
+    /// either side; and the deepest, unless a neighbour is about as deep. The choice depends on places rather than
+    /// depths, and near ties go to the earlier point: a patch at rest must not change its points whenever it
     /// shivers, because a point that goes takes its load with it.
     pub fn reduce(&self) -> Manifold {
         let all = self.as_slice();
         if all.len() <= POINTS_MAX {
             return Manifold::from_points(all);
         }
-        let extent2 = all.iter().map(|p| (p.point - all[0].point).norm_squared()).fold(0.0, f64::max);
-        let deepest = best(all, NEAR_TIE_DEPTH * extent2.sqrt(), |p| -p.gap);
-        let origin = all[deepest].point;
-        let near_tie = NEAR_TIE * extent2;
+        let middle = all.iter().map(|p| p.point).sum::<Vec3>() / all.len() as f64;
+        let from_middle = |p: &ContactPoint| (p.point - middle).norm_squared();
+        let near_tie = NEAR_TIE * all.iter().map(from_middle).fold(0.0, f64::max);
+        let outermost = best(all, near_tie, from_middle);
+        let origin = all[outermost].point;
         let far = best(all, near_tie, |p| (p.point - origin).norm_squared());
         let along = all[far].point - origin;
-        let normal = all[deepest].normal;
+        let normal = all[outermost].normal;
         let side = |p: &ContactPoint| along.cross(&(p.point - origin)).dot(&normal);
-        let mut chosen = vec![deepest];
+        let mut chosen = vec![outermost];
         for at in [far, best(all, near_tie, side), best(all, near_tie, |p| -side(p))] {
             if !chosen.contains(&at) {
                 chosen.push(at);
             }
+        }
+        let deepest = best(all, 0.0, |p| -p.gap);
+        let distance = |at: usize| (all[at].point - all[deepest].point).norm();
+        if let Some(neighbour) = chosen.iter_mut().min_by(|a, b| distance(**a).total_cmp(&distance(**b)))
+            && all[*neighbour].gap - all[deepest].gap > TILT * distance(*neighbour)
+        {
+            *neighbour = deepest;
         }
         let points: Vec<ContactPoint> = chosen.into_iter().map(|at| all[at]).collect();
         Manifold::from_points(&points)
