@@ -78,7 +78,8 @@ fn crowded_scenes_commit_the_reference_in_any_order() {
         for seed in first..first + seeds {
             let cluster = CLUSTERS[seed as usize % 2];
             for (window, contact_window) in [(16, 1), (64, 3)] {
-                let tuning = Tuning { window, contact_window, cluster, ..Tuning::default() };
+                let tuning =
+                    Tuning { window, contact_window: Some(contact_window), cluster, ..Tuning::default() };
                 check(golden, &reference, &tuning, Order::Adversarial(seed));
             }
         }

@@ -52,7 +52,7 @@ fn replay() {
 
 /// Orders and tunings that have little in common.
 fn ways() -> Vec<(Tuning, Order)> {
-    let tuning = |window, cluster| Tuning { window, cluster, contact_window: 2, ..Tuning::default() };
+    let tuning = |window, cluster| Tuning { window, cluster, contact_window: Some(2), ..Tuning::default() };
     let mut ways = vec![(tuning(1, 1), Order::Sensible), (tuning(1024, 1000), Order::Sensible)];
     ways.extend(
         (0..6)

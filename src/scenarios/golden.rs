@@ -37,7 +37,7 @@ pub const GOLDEN: &[Golden] = &[
     with(golden("bouncing", 200, 1000, "96194b77f3b55eef93192ad672361e4b"), "volume_m3", "100"),
     golden("gas", 500, 1000, "75176c471b3195d874519e04401a1ad7"),
     golden("bowl", 200, 1500, "cff769b43e0686e943b5b38fb286f87c"),
-    golden("pyramid", 55, 500, "42dfe1e19751422de4f3624033b6c8ca"),
+    golden("pyramid", 55, 500, "3c5769705ba82b3f261d644b49d71e23"),
     golden("stack", 10, 1000, "ae1bae0b016729c93b7996b818fb7ec3"),
     with(golden("stack", 10, 1000, "9ac5466f125e508dcb40017286b5a51d"), "shape", "sphere"),
     golden("newton-cradle", 5, 2500, "d23009205dd92bfda9e2f64a411a0254"),
