@@ -8,9 +8,12 @@ use crate::protocol::Place;
 use crate::state::BodyState;
 use crate::time::Tick;
 
+/// The flights of one body, with the tick each begins at, ascending.
+type Flights = Vec<(Tick, Flight)>;
+
 /// The flights of every body that frames may still need, with the tick each begins at.
 pub struct FlightLog {
-    bodies: Box<[Mutex<Vec<(Tick, Flight)>>]>,
+    bodies: Box<[Mutex<Flights>]>,
 }
 
 impl FlightLog {
@@ -63,13 +66,13 @@ impl FlightLog {
         self.len() == 0
     }
 
-    fn with<T>(&self, body: Place, act: impl FnOnce(&mut Vec<(Tick, Flight)>) -> T) -> T {
+    fn with<T>(&self, body: Place, act: impl FnOnce(&mut Flights) -> T) -> T {
         act(&mut self.bodies[body as usize].lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// Keeps the flight at `tick` and those that begin later.
-fn drop_superseded(flights: &mut Vec<(Tick, Flight)>, tick: Tick) {
+fn drop_superseded(flights: &mut Flights, tick: Tick) {
     let later = flights.partition_point(|(from, _)| *from <= tick);
     flights.drain(..later.saturating_sub(1));
 }

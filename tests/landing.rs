@@ -39,7 +39,7 @@ struct Landing {
 }
 
 fn land(scene: &Scene) -> Landing {
-    let world = World::new(scene).unwrap();
+    let world = World::new(scene).expect("the scene is valid");
     let (body, ground) = (&world.bodies[0], &world.statics[0]);
     let mut energies = Vec::new();
     let mut end = body.start;

@@ -57,7 +57,7 @@ pub fn run_watched(
 ) -> Result<(Tally, Stats), RunError> {
     let mut run = Run::new(world, tuning, order);
     let mut feed = FrameFeed::new();
-    let flow = run.to_the_end(&mut feed, watch, sink);
+    let flow = run.carry_on(&mut feed, watch, sink);
     feed.trouble()?;
     let mut stats = Stats::default();
     for entity in &mut run.entities {
@@ -114,7 +114,7 @@ impl Run {
         }
     }
 
-    fn to_the_end(
+    fn carry_on(
         &mut self,
         feed: &mut FrameFeed,
         watch: &mut dyn FnMut(&Glimpse),

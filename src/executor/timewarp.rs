@@ -289,7 +289,7 @@ impl Drop for EndOnDrop {
 fn stage(runtime: &Arc<Runtime>, cores: usize, lane: Lane) -> Vec<(Stats, String)> {
     let _whatever_happens = EndOnDrop(runtime.clone());
     let system = System::new();
-    let accounts = system.block_on(async {
+    system.block_on(async {
         let arbiters: Vec<Arbiter> = (0..cores).map(|_| Arbiter::new()).collect();
         let seat = |arbiter: &Arbiter| Seat {
             arbiter: arbiter.handle(),
@@ -326,8 +326,7 @@ fn stage(runtime: &Arc<Runtime>, cores: usize, lane: Lane) -> Vec<(Stats, String
             let _ = arbiter.join();
         }
         accounts
-    });
-    accounts
+    })
 }
 
 /// Starts every entity on its arbiter, neighbours together, and sets them going when all have an address.
