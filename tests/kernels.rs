@@ -77,7 +77,7 @@ fn meet(a: &Thing, b: &Thing) -> Manifold {
 /// Compiles a shape the way scenes do.
 fn compiled(shape: scene::Shape) -> Shape {
     let scene = Scene { bodies: vec![Body::new(shape, [0.0; 3])], ..Scene::default() };
-    World::new(&scene).unwrap().bodies[0].shape.clone()
+    World::new(&scene).expect("the scene is valid").bodies[0].shape.clone()
 }
 
 fn size() -> impl Strategy<Value = f64> {
