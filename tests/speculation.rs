@@ -14,12 +14,10 @@ mod same_bits;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use anachron::RunError;
-use anachron::executor::chaos::{Order, run, run_watched};
+use anachron::executor::chaos::{Order, run_watched};
 use anachron::executor::crowd::Tuning;
-use anachron::executor::sequential;
 use anachron::physics::World;
-use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
+use anachron::scene::{Body, Scene, Shape, StaticObject};
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use recipe::Recipe;
 use same_bits::Reference;
@@ -107,41 +105,6 @@ fn small_bodies_far_away_do_not_flood_the_table() {
         scene.bodies.push(body.moving([0.0, 0.01 * f64::from(3 - at), 0.0]));
     }
     check_all_ways(&scene);
-}
-
-/// A body so light that the first touch throws it out of the numbers.
-#[test]
-fn what_is_no_longer_finite_ends_with_the_same_error() {
-    for ticks_per_frame in [1, 4, 1000] {
-        let mut scene = Scene { ticks_per_frame, ..heap(0.5, 6) };
-        scene.bodies[4].material = "nothing".into();
-        scene.bodies[5].velocity = [-30.0, -3.0, 20.0];
-        let nothing = Material { density: 1e-320, ..Material::default() };
-        scene.materials.insert("nothing".into(), nothing);
-        let reference = Reference::new(&scene);
-        assert!(matches!(reference.tally, Err(RunError::NotFinite { .. })), "{:?}", reference.tally);
-        check_all_ways(&scene);
-    }
-}
-
-/// The tally of a run that its user ends is that of the reference, too.
-#[test]
-fn a_run_that_is_broken_off_counts_the_same() {
-    let world = Arc::new(World::new(&heap(0.5, 20)).expect("the scene is valid"));
-    for frames in [0, 1, 7] {
-        let stop = |seen: &mut u64| {
-            *seen += 1;
-            if *seen > frames { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        let mut seen = 0;
-        let expected = sequential::run(&world, &mut |_| stop(&mut seen)).expect("the run goes well");
-        for (tuning, order) in ways() {
-            let mut seen = 0;
-            let (tally, _) =
-                run(&world, &tuning, order, &mut |_| stop(&mut seen)).expect("the run goes well");
-            assert_eq!(tally, expected, "after {frames} frames, {tuning:?} {order:?}");
-        }
-    }
 }
 
 /// What is kept is bounded by the window, not by the length of the run.

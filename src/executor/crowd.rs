@@ -152,7 +152,7 @@ pub struct FrameFeed {
 }
 
 /// If frames are rarer than this many ticks, the log is cleared between them.
-const CLEAR_EVERY: Tick = 4096;
+const CLEAR_EVERY: Tick = 256;
 
 impl FrameFeed {
     /// The first frame is that of tick 0.

@@ -63,7 +63,7 @@ fn bad_scene_files_are_refused_by_field() {
         ("infinite_speed.toml", &["body[0].velocity[0]", "inf"]),
         ("material.toml", &["body[0].material", "wod"]),
         ("names.toml", &["body[1].name", "body[0]"]),
-        ("density.toml", &["materials.default.density", "above 0"]),
+        ("density.toml", &["materials.default.density", "from 1e-6"]),
         ("ticks.toml", &["ticks_per_second", "1e30"]),
         ("missing_mesh.toml", &["static[0].shape.mesh.file", "missing.obj", "does not exist"]),
         ("broken_mesh.toml", &["static[0].shape.mesh.file", "broken.obj", "line 2"]),
