@@ -113,21 +113,23 @@ fn memory_does_not_grow_with_time() {
     for ticks_per_frame in [4, 1_000_000] {
         let world = World::new(&Scene { seconds: 8.0, ticks_per_frame, ..heap(0.5, 30) });
         let world = Arc::new(world.expect("the scene is valid"));
-        let (mut early, mut late, mut actions) = ([0; 3], [0; 3], 0u64);
+        let (mut most, mut actions) = ([0usize; 3], 0u64);
         let mut watch = |glimpse: &anachron::executor::chaos::Glimpse| {
             actions += 1;
-            if !actions.is_multiple_of(64) {
-                return;
+            if actions.is_multiple_of(64) {
+                let segments = glimpse.entities.iter().map(|entity| entity.segments()).sum();
+                let now = [segments, glimpse.commons.table.len(), glimpse.commons.log.len()];
+                most = std::array::from_fn(|at| most[at].max(now[at]));
             }
-            let segments = glimpse.entities.iter().map(|entity| entity.segments()).sum();
-            let now = [segments, glimpse.commons.table.len(), glimpse.commons.log.len()];
-            let past = if glimpse.commons.counters.gvt() < 480 { &mut early } else { &mut late };
-            *past = std::array::from_fn(|at| past[at].max(now[at]));
         };
+        let tuning = Tuning::default();
         let go_on = &mut |_| ControlFlow::Continue(());
-        run_watched(&world, &Tuning::default(), Order::Sensible, &mut watch, go_on)
-            .expect("the run goes well");
-        println!("segments, entries and flights: {early:?}, then {late:?}");
-        assert!((0..3).all(|at| late[at] <= 2 * early[at] + 100), "{early:?} became {late:?}");
+        run_watched(&world, &tuning, Order::Sensible, &mut watch, go_on).expect("the run goes well");
+        // At worst everybody is held and runs a whole window ahead, tick by tick; a ball covers few cells; and
+        // flights may wait for the next frame, or for the log to be cleared between frames.
+        let segments = 30 * (tuning.window as usize + 4);
+        let bounds = [segments, 27 * segments, segments + 30 * 256];
+        println!("segments, entries and flights: {most:?} of {bounds:?}; the run has {} ticks", 8 * 240);
+        assert!((0..3).all(|at| most[at] <= bounds[at]), "{most:?} of {bounds:?}");
     }
 }
