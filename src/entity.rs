@@ -9,6 +9,7 @@ use std::sync::Arc;
 use actix::prelude::*;
 
 use crate::executor::timewarp::{Runtime, Trouble};
+use crate::inputs::Entry;
 use crate::physics::World;
 use crate::protocol::{Entity, EntityId, Message as Letter, Outbox, Plan, Stats, Step, Written};
 use crate::time::Tick;
@@ -21,10 +22,23 @@ pub(crate) struct Deliver {
     pub letter: Letter<World>,
 }
 
+/// Somebody outside acts on a body of yours, and holds global virtual time at a tick until that has arrived.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Act {
+    pub held: Tick,
+    pub entry: Entry,
+}
+
 /// Do what you may do.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct StepNow;
+
+/// What you waited for has happened.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct WakeUp;
 
 /// The table's answer to a plan, when its buckets are actors.
 #[derive(Message)]
@@ -93,15 +107,14 @@ impl EntityActor {
     }
 
     fn step(&mut self) {
-        self.scheduled = false;
         let runtime = self.runtime.clone();
         let commons = &runtime.commons;
-        let gvt = commons.counters.gvt();
-        self.entity.settle(gvt);
-        match self.entity.step(&commons.world, &commons.limits, gvt, &mut self.out) {
+        let now = commons.counters.now();
+        self.entity.settle(now.gvt);
+        match self.entity.step(&commons.world, &commons.limits, now, &mut self.out) {
             Step::Write(plan) => {
                 runtime.stepped(self.arbiter);
-                match runtime.write(plan, gvt) {
+                match runtime.write(plan, now.gvt) {
                     Some((plan, written)) => {
                         self.entity.written(plan, written, &mut self.out);
                         self.carry_out();
@@ -112,7 +125,7 @@ impl EntityActor {
             }
             Step::WaitFor(tick) => {
                 self.carry_out();
-                let is_registered = self.waiting_for == Some(tick) && commons.counters.gvt() < tick;
+                let is_registered = self.waiting_for == Some(tick) && commons.counters.now().floor < tick;
                 if is_registered || runtime.wait(self.arbiter, self.entity.id(), tick) {
                     self.waiting_for = Some(tick);
                 } else {
@@ -127,7 +140,7 @@ impl EntityActor {
     /// Does what the last handler wanted done: counters first, then messages.
     fn carry_out(&mut self) {
         let id = self.entity.id();
-        let gvt_may_move = self.runtime.commons.apply(id, &mut self.out);
+        let gvt_may_move = self.runtime.commons.apply(&mut self.out);
         let done = self.entity.is_done(&self.runtime.commons.limits);
         let was_done = std::mem::replace(&mut self.done, done);
         if was_done && !done {
@@ -153,7 +166,20 @@ impl Handler<StepNow> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, _: StepNow, _: &mut Context<Self>) {
+        self.scheduled = false;
         self.guarded(Self::step);
+    }
+}
+
+impl Handler<WakeUp> for EntityActor {
+    type Result = ();
+
+    fn handle(&mut self, _: WakeUp, _: &mut Context<Self>) {
+        self.guarded(|this| {
+            // The lowest local virtual time may have fallen again: then it must be registered anew.
+            this.waiting_for = None;
+            this.step();
+        });
     }
 }
 
@@ -165,6 +191,25 @@ impl Handler<Deliver> for EntityActor {
             this.entity.handle(message.from, message.letter, &mut this.out);
             this.carry_out();
             this.schedule();
+        });
+    }
+}
+
+impl Handler<Act> for EntityActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Act, _: &mut Context<Self>) {
+        self.guarded(|this| {
+            let Act { held, entry } = message;
+            match this.entity.act(entry.tick, entry.number, entry.action, &mut this.out) {
+                Some(forward) => this.runtime.send_on(forward.to, Act { held, entry }),
+                None => {
+                    this.carry_out();
+                    // Only now, when what it did is counted, may global virtual time move on.
+                    this.runtime.release(held);
+                    this.schedule();
+                }
+            }
         });
     }
 }

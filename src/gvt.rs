@@ -8,19 +8,24 @@ use crate::protocol::Place;
 use crate::state::BodyState;
 use crate::time::Tick;
 
-/// The flights of one body, with the tick each begins at, ascending.
-type Flights = Vec<(Tick, Flight)>;
+/// The flights of one body, with the tick each begins at, ascending; none from where it is no more.
+type Flights = Vec<(Tick, Option<Flight>)>;
 
 /// The flights of every body that frames may still need, with the tick each begins at.
 pub struct FlightLog {
-    bodies: Box<[Mutex<Flights>]>,
+    bodies: boxcar::Vec<Mutex<Flights>>,
 }
 
 impl FlightLog {
-    /// A log in which every body has begun to fly at tick 0.
+    /// A log in which every body of the scene has begun to fly at tick 0.
     pub fn new(world: &World) -> Self {
-        let begun = |start: &BodyState| Mutex::new(vec![(0, Flight { since: 0, origin: *start })]);
-        FlightLog { bodies: world.bodies.iter().map(|body| begun(&body.start)).collect() }
+        let begun = |start: &BodyState| Mutex::new(vec![(0, Some(Flight { since: 0, origin: *start }))]);
+        FlightLog { bodies: world.bodies.at_start().iter().map(|body| begun(&body.start)).collect() }
+    }
+
+    /// Makes room for one more body, which has yet to take off.
+    pub fn make_room(&self) {
+        self.bodies.push(Mutex::default());
     }
 
     /// Takes back the flights of a body that begin after `tick`.
@@ -28,22 +33,25 @@ impl FlightLog {
         self.with(body, |flights| flights.retain(|(from, _)| *from <= tick));
     }
 
-    /// A flight that begins at `tick`.
-    pub fn take_off(&self, body: Place, tick: Tick, flight: Flight) {
+    /// A flight that begins at `tick`; none if the body is no more from then on.
+    pub fn take_off(&self, body: Place, tick: Tick, flight: Option<Flight>) {
         self.with(body, |flights| flights.push((tick, flight)));
     }
 
     /// The frame at a tick that global virtual time has reached. Frames must be asked for in order: what only
     /// earlier ones need is dropped.
     pub fn frame(&self, world: &World, tick: Tick) -> Frame {
-        let mut bodies = Vec::with_capacity(world.bodies.len());
-        for (place, body) in world.bodies.iter().enumerate() {
+        let count = self.bodies.count();
+        let mut bodies = Vec::with_capacity(count);
+        for place in 0..count {
             let flight = self.with(place as Place, |flights| {
                 drop_superseded(flights, tick);
-                flights.first().map(|(_, flight)| *flight)
+                flights.first().filter(|(from, _)| *from <= tick).and_then(|(_, flight)| *flight)
             });
-            let flight = flight.expect("invariant: every body flies at every committed tick");
-            bodies.push((body.id, flight.state_at(world, body, tick)));
+            if let Some(flight) = flight {
+                let body = &world.bodies[place];
+                bodies.push((body.id, flight.state_at(world, body, tick)));
+            }
         }
         let index = tick / u64::from(world.time.ticks_per_frame);
         Frame { index, tick, time_s: world.time.span_s(0, tick), bodies }
@@ -51,14 +59,14 @@ impl FlightLog {
 
     /// Drops what no frame from `gvt` on needs.
     pub fn clear_before(&self, gvt: Tick) {
-        for body in 0..self.bodies.len() {
+        for body in 0..self.bodies.count() {
             self.with(body as Place, |flights| drop_superseded(flights, gvt));
         }
     }
 
     /// Number of flights kept, of all bodies together.
     pub fn len(&self) -> usize {
-        (0..self.bodies.len()).map(|body| self.with(body as Place, |flights| flights.len())).sum()
+        (0..self.bodies.count()).map(|body| self.with(body as Place, |flights| flights.len())).sum()
     }
 
     /// Whether there are none.

@@ -33,6 +33,7 @@
 //! | [`scenarios`] | ready-made scenes and their golden digests |
 //! | [`physics`] | flights, shapes, contact points, the response: pure functions |
 //! | [`executor`] | [`Simulation`] and the ways of running it; [`executor::sequential`] defines the result |
+//! | [`inputs`] | acting on a simulation while it runs: pushes, bodies that come and go |
 //! | [`protocol`] | how bodies run in their own time and still agree: state machines without threads or clocks |
 //! | [`frame`], [`digest`] | what is committed, and its hash |
 //! | [`record`], [`export`], [`render`] | recordings, CSV and glTF, pictures |
@@ -49,6 +50,7 @@ pub mod export;
 pub mod frame;
 pub mod gvt;
 pub mod ids;
+pub mod inputs;
 pub mod math;
 pub mod physics;
 pub mod protocol;

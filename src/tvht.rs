@@ -176,6 +176,11 @@ impl Ticket {
         Ticket { search, held: 0 }
     }
 
+    /// It has been through all its buckets.
+    pub fn finish(self) -> (Plan<World>, Written<World>) {
+        self.search.finish()
+    }
+
     /// The bucket it wants next; none if it has them all.
     pub fn wants(&self) -> Option<u32> {
         self.search.numbers.get(self.held).copied()
@@ -214,7 +219,7 @@ impl BucketActor {
             Ok(ticket) if ticket.wants().is_some() => runtime.pass_on(ticket),
             Ok(ticket) => {
                 let numbers = ticket.search.numbers.clone();
-                let (plan, written) = ticket.search.finish();
+                let (plan, written) = ticket.finish();
                 runtime.answer(plan, written);
                 for number in numbers {
                     runtime.let_go(number);

@@ -14,7 +14,7 @@ const WINDOW: u64 = 6;
 #[test]
 fn a_walker_is_counted_at_every_instant() {
     let last: Tick = 400_000;
-    let counters = Counters::new(1, WINDOW, last);
+    let counters = Counters::new(1, WINDOW, 0, last);
     let arrived = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -48,7 +48,7 @@ fn being_thrown_back_never_goes_below_the_minimum() {
     const WALKERS: usize = 3;
     const NOTHING: u64 = u64::MAX;
     let last: Tick = 20_000;
-    let counters = Counters::new(WALKERS as u32, WINDOW, last);
+    let counters = Counters::new(WALKERS as u32, WINDOW, 0, last);
     // The tick each walker is asked to fall back to.
     let asked: [AtomicU64; WALKERS] = std::array::from_fn(|_| AtomicU64::new(NOTHING));
     let done = AtomicU64::new(0);

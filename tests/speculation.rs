@@ -14,6 +14,7 @@ mod same_bits;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use anachron::executor::Job;
 use anachron::executor::chaos::{Order, run_watched};
 use anachron::executor::crowd::Tuning;
 use anachron::physics::World;
@@ -123,8 +124,9 @@ fn memory_does_not_grow_with_time() {
             }
         };
         let tuning = Tuning::default();
+        let job = Job { world: &world, tuning: &tuning, inputs: None };
         let go_on = &mut |_| ControlFlow::Continue(());
-        run_watched(&world, &tuning, Order::Sensible, &mut watch, go_on).expect("the run goes well");
+        run_watched(job, Order::Sensible, &mut watch, go_on).expect("the run goes well");
         // At worst everybody is held and runs a whole window ahead, tick by tick; a ball covers few cells; and
         // flights may wait for the next frame, or for the log to be cleared between frames.
         let segments = 30 * (tuning.window as usize + 4);

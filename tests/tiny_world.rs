@@ -40,14 +40,21 @@ fn any_way() -> impl Strategy<Value = Way> {
     let contact_window = prop_oneof![Just(0u64), 1..=2u64, 3..=30u64];
     let buckets = prop::sample::select(&[1u32, 7, 64][..]);
     let cluster = prop::sample::select(&[1usize, 1, 2, 3, 5][..]);
-    (window, contact_window, 1..=30u64, buckets, 0.5..8.0, cluster, any::<u64>().no_shrink()).prop_map(
-        |(window, contact_window, stride_min, buckets, cell_scale, cluster, order)| Way {
+    let history = prop_oneof![Just(0u64), Just(0u64), 1..=20u64];
+    let meddling = prop::sample::select(&[0u64, 0, 7, 40][..]);
+    let restless = prop::sample::select(&[0u64, 0, 3, 20][..]);
+    let company = (cluster, history, meddling, restless);
+    (window, contact_window, 1..=30u64, buckets, 0.5..8.0, company, any::<u64>().no_shrink()).prop_map(
+        |(window, contact_window, stride_min, buckets, cell_scale, company, order)| Way {
             window,
             contact_window,
             stride_min,
             buckets,
             cell_scale,
-            cluster,
+            cluster: company.0,
+            history: company.1,
+            meddling: company.2,
+            restless: company.3,
             order,
         },
     )
@@ -77,10 +84,19 @@ fn every_order_commits_the_reference() {
         panic!("{reason}\n{tiny:?}\n{way:?}");
     }
     outcome.expect("no case is given up");
-    let Stats { primary_rollbacks, secondary_rollbacks, antievents, standings, touches, .. } = total.get();
+    let Stats {
+        primary_rollbacks,
+        secondary_rollbacks,
+        antievents,
+        standings,
+        touches,
+        actions,
+        handovers,
+        ..
+    } = total.get();
     println!(
-        "{touches} touches, {antievents} antievents, {standings} standings, {primary_rollbacks} + {secondary_rollbacks} rollbacks"
+        "{touches} touches, {antievents} antievents, {standings} standings, {primary_rollbacks} + {secondary_rollbacks} rollbacks, {actions} actions from outside, {handovers} handovers"
     );
-    let all = [primary_rollbacks, secondary_rollbacks, antievents, standings, touches];
+    let all = [primary_rollbacks, secondary_rollbacks, antievents, standings, touches, actions, handovers];
     assert!(all.iter().all(|count| *count > 1000), "runs in which nothing goes wrong prove nothing: {all:?}");
 }

@@ -9,12 +9,17 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::adversary::{Action, Adversary};
-use super::crowd::{Commons, FrameFeed, Tuning, tally};
-use super::{RunError, Tally};
+use super::crowd::{Commons, FrameFeed, is_birth, tally};
+use super::letterbox::Letterbox;
+use super::{Job, RunError, Tally};
 use crate::frame::Frame;
+use crate::inputs::{self, Entry};
 use crate::physics::{Flight, World};
-use crate::protocol::{Entity, EntityId, Message, Outbox, Place, Stats, Step};
+use crate::protocol::{Entity, EntityId, Forward, Message, Now, Outbox, Place, Stats, Step};
 use crate::time::Tick;
+
+/// Who acts from outside, in the place of a sender.
+const OUTSIDE: EntityId = EntityId(u32::MAX);
 
 /// The order in which things happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,41 +42,45 @@ pub struct Glimpse<'a> {
     pub commons: &'a Commons,
 }
 
-/// Runs the world to its last tick, or until `sink` breaks.
+/// Runs a job to its last tick, or until `sink` breaks.
 pub fn run(
-    world: &Arc<World>,
-    tuning: &Tuning,
+    job: Job,
     order: Order,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, Stats), RunError> {
-    run_watched(world, tuning, order, &mut |_| {}, sink)
+    run_watched(job, order, &mut |_| {}, sink)
 }
 
 /// The same, shown to `watch` after everything that happens.
 pub fn run_watched(
-    world: &Arc<World>,
-    tuning: &Tuning,
+    job: Job,
     order: Order,
     watch: &mut dyn FnMut(&Glimpse),
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, Stats), RunError> {
-    let mut run = Run::new(world, tuning, order);
+    let (mut run, _opened) = inputs::open(job.inputs, |known| {
+        let run = Run::new(job, order, known);
+        (run.letterbox.clone(), run)
+    })?;
     let mut feed = FrameFeed::new();
     let flow = run.carry_on(&mut feed, watch, sink);
+    run.letterbox.close();
     feed.trouble()?;
     let mut stats = Stats::default();
     for entity in &mut run.entities {
-        stats.add(&if flow.is_continue() { entity.finish(world) } else { *entity.stats() });
+        stats.add(&if flow.is_continue() { entity.finish(job.world) } else { *entity.stats() });
     }
-    let ticks = if flow.is_continue() { world.time.last_tick } else { run.commons.counters.gvt() };
+    let ticks = if flow.is_continue() { job.world.time.last_tick } else { run.commons.counters.gvt() };
     Ok((tally(&stats, ticks), stats))
 }
 
 struct Run {
-    commons: Commons,
+    commons: Arc<Commons>,
     entities: Vec<Entity<World>>,
-    /// Messages between each two entities, in order.
-    channels: BTreeMap<(EntityId, EntityId), VecDeque<Message<World>>>,
+    letterbox: Arc<Letterbox>,
+    takes_inputs: bool,
+    /// What is on its way between each two entities, in order.
+    channels: BTreeMap<(EntityId, EntityId), VecDeque<Mail>>,
     /// The same in the order they were sent, for the sensible order.
     mail: VecDeque<(EntityId, EntityId)>,
     /// Entities that may be able to step.
@@ -85,6 +94,16 @@ struct Run {
     rehearsals: Option<Vec<Option<Rehearsal>>>,
 }
 
+/// Something on its way to an entity.
+enum Mail {
+    Letter(Message<World>),
+    /// Somebody outside acts, and holds global virtual time at a tick until that has arrived.
+    Act {
+        held: Tick,
+        entry: Entry,
+    },
+}
+
 /// A step that has been taken back, to be compared with its repetition.
 struct Rehearsal {
     first: Tick,
@@ -94,13 +113,20 @@ struct Rehearsal {
 }
 
 impl Run {
-    fn new(world: &Arc<World>, tuning: &Tuning, order: Order) -> Self {
-        let commons = Commons::new(world.clone(), tuning);
-        let entities = commons.entities();
+    fn new(job: Job, order: Order, known: &[Entry]) -> Self {
+        let (commons, entities) = Commons::new(job.world, job.tuning, known);
+        let commons = Arc::new(commons);
+        if job.inputs.is_some() {
+            // Who watches the frames may act on what they show.
+            commons.counters.set_ceiling(0);
+        }
         Run {
             ready: entities.iter().map(Entity::id).collect(),
             is_ready: vec![true; entities.len()],
+            letterbox: Arc::new(Letterbox::new(commons.clone())),
+            takes_inputs: job.inputs.is_some(),
             commons,
+            rehearsals: (order == Order::Twice).then(|| entities.iter().map(|_| None).collect()),
             entities,
             channels: BTreeMap::new(),
             mail: VecDeque::new(),
@@ -110,7 +136,6 @@ impl Run {
                 Order::Sensible | Order::Twice => None,
                 Order::Adversarial(seed) => Some(Adversary::new(seed)),
             },
-            rehearsals: (order == Order::Twice).then(|| world.bodies.iter().map(|_| None).collect()),
         }
     }
 
@@ -120,15 +145,15 @@ impl Run {
         watch: &mut dyn FnMut(&Glimpse),
         sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        feed.emit(&self.commons, 0, sink)?;
+        self.emit(feed, Now::default(), sink)?;
         while let Some(what) = self.next_action() {
             let (acted, gvt_may_move) = match what {
                 Action::Deliver { from, to, .. } => (to, self.deliver(from, to)),
                 Action::Step(entity) => (entity, self.step(entity)),
             };
-            if gvt_may_move && let Some(gvt) = self.commons.counters.advance() {
-                feed.emit(&self.commons, gvt, sink)?;
-                self.wake(gvt);
+            let mut news = gvt_may_move.then(|| self.commons.counters.advance()).flatten();
+            while let Some(now) = news {
+                news = self.emit(feed, now, sink)?;
             }
             watch(&Glimpse { acted, entities: &self.entities, commons: &self.commons });
         }
@@ -142,15 +167,31 @@ impl Run {
         ControlFlow::Continue(())
     }
 
+    /// Hands out the frames that are settled, and wakes who waited for that. If that lets more be settled, how
+    /// far.
+    fn emit(
+        &mut self,
+        feed: &mut FrameFeed,
+        now: Now,
+        sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+    ) -> ControlFlow<(), Option<Now>> {
+        feed.emit(&self.commons, now.gvt, sink)?;
+        self.wake(now.floor);
+        let counters = &self.commons.counters;
+        counters.set_ceiling(self.ceiling(feed));
+        ControlFlow::Continue(counters.advance())
+    }
+
     /// What happens next; nothing if everything has happened.
     fn next_action(&mut self) -> Option<Action> {
+        self.take_letters();
         let Some(adversary) = &mut self.adversary else {
             // Messages in the order they were sent; what they are does not matter here.
             let mail = self.mail.pop_front().map(|(from, to)| Action::Deliver { from, to, is_answer: false });
             return mail.or_else(|| self.ready.pop_front().map(Action::Step));
         };
         let deliver = self.channels.iter().map(|(&(from, to), mail)| {
-            let is_answer = matches!(mail.front(), Some(Message::Answer { .. }));
+            let is_answer = matches!(mail.front(), Some(Mail::Letter(Message::Answer { .. })));
             Action::Deliver { from, to, is_answer }
         });
         let chosen = adversary.choose(deliver.chain(self.ready.iter().copied().map(Action::Step)))?;
@@ -160,34 +201,80 @@ impl Run {
         Some(chosen)
     }
 
+    /// Takes in what has been given from outside. Bodies that are to come get their entities at once.
+    fn take_letters(&mut self) {
+        for (held, entry) in self.letterbox.empty() {
+            if !is_birth(&entry) {
+                let birth = self.commons.birth(entry.action.body);
+                self.post(OUTSIDE, birth, Mail::Act { held, entry });
+                continue;
+            }
+            let newborn = self.commons.newborn(held, &entry);
+            self.is_ready.push(true);
+            self.ready.push_back(newborn.id());
+            self.entities.push(newborn);
+            if let Some(rehearsals) = &mut self.rehearsals {
+                rehearsals.push(None);
+            }
+        }
+    }
+
+    fn post(&mut self, from: EntityId, to: EntityId, mail: Mail) {
+        self.channels.entry((from, to)).or_default().push_back(mail);
+        if self.adversary.is_none() {
+            self.mail.push_back((from, to));
+        }
+    }
+
     /// Hands over the oldest message of a channel.
     fn deliver(&mut self, from: EntityId, to: EntityId) -> bool {
         let channel = self.channels.get_mut(&(from, to)).expect("invariant: the channel has mail");
-        let message = channel.pop_front().expect("invariant: the channel has mail");
+        let mail = channel.pop_front().expect("invariant: the channel has mail");
         if channel.is_empty() {
             self.channels.remove(&(from, to));
         }
-        let is_news = !matches!(message, Message::Answer { refused: false, .. });
+        let is_news = !matches!(mail, Mail::Letter(Message::Answer { refused: false, .. }));
         if let Some(rehearsals) = self.rehearsals.as_mut().filter(|_| is_news)
             && let Some(rehearsal) = &mut rehearsals[to.0 as usize]
         {
             rehearsal.is_disturbed = true;
         }
-        self.entities[to.0 as usize].handle(from, message, &mut self.out);
         self.make_ready(to);
-        self.carry_out(to)
+        match mail {
+            Mail::Letter(message) => {
+                self.entities[to.0 as usize].handle(from, message, &mut self.out);
+                self.carry_out(to)
+            }
+            Mail::Act { held, entry } => self.act(to, held, entry),
+        }
+    }
+
+    /// Lets somebody outside act on an entity's body, or sends him on to where it is now.
+    fn act(&mut self, to: EntityId, held: Tick, entry: Entry) -> bool {
+        let entity = &mut self.entities[to.0 as usize];
+        match entity.act(entry.tick, entry.number, entry.action, &mut self.out) {
+            Some(Forward { to: next, .. }) => {
+                self.post(to, next, Mail::Act { held, entry });
+                false
+            }
+            None => {
+                let gvt_may_move = self.carry_out(to);
+                // Only now, when what it did is counted, may global virtual time move on.
+                self.commons.counters.leave(held) | gvt_may_move
+            }
+        }
     }
 
     /// Lets an entity do what it may.
     fn step(&mut self, id: EntityId) -> bool {
         self.is_ready[id.0 as usize] = false;
-        let Commons { world, limits, counters, table, .. } = &self.commons;
+        let Commons { world, limits, counters, table, .. } = &*self.commons;
         let entity = &mut self.entities[id.0 as usize];
-        let gvt = counters.gvt();
-        entity.settle(gvt);
-        match entity.step(world, limits, gvt, &mut self.out) {
+        let now = counters.now();
+        entity.settle(now.gvt);
+        match entity.step(world, limits, now, &mut self.out) {
             Step::Write(plan) => {
-                let (plan, written) = table.write(world, plan, gvt);
+                let (plan, written) = table.write(world, plan, now.gvt);
                 let (first, crew) = (plan.first, self.rehearsals.is_some().then(|| plan.crew.clone()));
                 entity.written(plan, written, &mut self.out);
                 if let Some(crew) = crew {
@@ -227,12 +314,9 @@ impl Run {
 
     /// Does what a handler of `id` wanted done.
     fn carry_out(&mut self, id: EntityId) -> bool {
-        let gvt_may_move = self.commons.apply(id, &mut self.out);
-        for (to, message) in self.out.messages.drain(..) {
-            self.channels.entry((id, to)).or_default().push_back(message);
-            if self.adversary.is_none() {
-                self.mail.push_back((id, to));
-            }
+        let gvt_may_move = self.commons.apply(&mut self.out);
+        for (to, message) in std::mem::take(&mut self.out.messages) {
+            self.post(id, to, Mail::Letter(message));
         }
         gvt_may_move
     }
@@ -249,6 +333,12 @@ impl Run {
                 self.make_ready(id);
             }
         }
+    }
+
+    /// How far global virtual time may go: to the next frame if somebody may act on what it shows.
+    fn ceiling(&self, feed: &FrameFeed) -> Tick {
+        let last_tick = self.commons.limits.last_tick;
+        if self.takes_inputs { feed.next().min(last_tick) } else { last_tick }
     }
 
     /// Where everybody stands, for the message of an impossible end.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::{RunError, Tally};
 use crate::frame::Frame;
 use crate::gvt::FlightLog;
-use crate::physics::{Flight, World};
+use crate::inputs::Entry;
+use crate::physics::{Deed, Flight, World};
 use crate::protocol::{Counters, Dynamics, Entity, EntityId, Grid, Limits, Outbox, Place, Stats};
 use crate::time::Tick;
 use crate::tvht::{Lane, SharedTable};
@@ -17,6 +18,8 @@ use crate::tvht::{Lane, SharedTable};
 pub struct Tuning {
     /// Most ticks an entity may be ahead of everybody else.
     pub window: u64,
+    /// Ticks kept unsettled behind the slowest entity, for those who act late. Frames come so much later.
+    pub history: u64,
     /// Most ticks ahead at which it may still respond to a contact; `None`: as far as proves worthwhile.
     pub contact_window: Option<u64>,
     /// Number of buckets of the table; 0 for as many as suit the scene.
@@ -35,6 +38,7 @@ impl Default for Tuning {
     fn default() -> Self {
         Tuning {
             window: 61,
+            history: 0,
             contact_window: None,
             buckets: 0,
             cell_scale: 2.0,
@@ -59,15 +63,18 @@ pub struct Commons {
     pub log: FlightLog,
     /// How far entities may run ahead.
     pub limits: Limits,
-    /// The bodies of each entity.
+    /// The bodies of each entity at the start.
     pub crews: Vec<Vec<Place>>,
+    /// The entity each body of the scene is born in.
+    births: Vec<EntityId>,
 }
 
 impl Commons {
-    /// Makes ready to run a world.
-    pub fn new(world: Arc<World>, tuning: &Tuning) -> Self {
-        let crews = crews(&world, tuning.cluster.max(1) as usize);
-        let radii: Vec<f64> = (0..world.bodies.len() as Place).map(|place| world.radius(place)).collect();
+    /// Makes ready to run a world, and everybody who is in it or known to come.
+    pub(crate) fn new(world: &Arc<World>, tuning: &Tuning, known: &[Entry]) -> (Self, Vec<Entity<World>>) {
+        let crews = crews(world, tuning.cluster.max(1) as usize);
+        let scene = world.bodies.at_start().len();
+        let radii: Vec<f64> = (0..scene as Place).map(|place| world.radius(place)).collect();
         let most = if tuning.lane == Lane::Actors { 1 << 12 } else { 1 << 20 };
         let suited = (4 * radii.len()).next_power_of_two().clamp(64, most) as u32;
         let buckets = if tuning.buckets == 0 { suited } else { tuning.buckets };
@@ -79,46 +86,90 @@ impl Commons {
             adaptive: tuning.adaptive,
             last_tick: world.time.last_tick,
         };
+        let mut births = vec![EntityId(0); scene];
+        for (at, crew) in crews.iter().enumerate() {
+            for body in crew {
+                births[*body as usize] = EntityId(at as u32);
+            }
+        }
         let grid = Grid::new(&radii, tuning.cell_scale, buckets);
-        Commons {
+        let late = known.iter().filter(|entry| is_birth(entry)).count();
+        let population = (crews.len() + late) as u32;
+        let commons = Commons {
             table: SharedTable::new(grid.clone()),
             grid,
-            counters: Counters::new(crews.len() as u32, window, world.time.last_tick),
-            log: FlightLog::new(&world),
+            counters: Counters::new(population, window, tuning.history, world.time.last_tick),
+            log: FlightLog::new(world),
             limits,
             crews,
-            world,
-        }
+            births,
+            world: world.clone(),
+        };
+        let entities = commons.entities(known);
+        (commons, entities)
     }
 
-    /// The entities at the start of the run.
-    pub fn entities(&self) -> Vec<Entity<World>> {
+    /// The entities at the start of the run, with everything that is known to be done to them.
+    fn entities(&self, known: &[Entry]) -> Vec<Entity<World>> {
         let start = |place: &Place| {
             let origin = self.world.bodies[*place as usize].start;
             (*place, Flight { since: 0, origin })
         };
         let crews = self.crews.iter().enumerate();
-        crews.map(|(at, crew)| Entity::new(EntityId(at as u32), crew.iter().map(start).collect())).collect()
+        let entity = |(at, crew): (usize, &Vec<Place>)| {
+            Entity::new(EntityId(at as u32), crew.iter().map(start).collect())
+        };
+        let mut entities: Vec<Entity<World>> = crews.map(entity).collect();
+        for entry in known {
+            if is_birth(entry) {
+                entities.push(self.newborn(0, entry));
+                continue;
+            }
+            let birth = self.birth(entry.action.body).0 as usize;
+            // Nothing has been done yet that could be taken back.
+            entities[birth].act(entry.tick, entry.number, entry.action, &mut Outbox::default());
+        }
+        entities
+    }
+
+    /// The entity of a body that comes into being during the run, to be counted at `base`.
+    pub(crate) fn newborn(&self, base: Tick, entry: &Entry) -> Entity<World> {
+        self.log.make_room();
+        let birth = (entry.tick, entry.number, entry.action);
+        Entity::unborn(self.birth(entry.action.body), base, birth)
+    }
+
+    /// The entity a body was born in: who knows where it is now. Bodies that come late have one of their own.
+    pub fn birth(&self, body: Place) -> EntityId {
+        let late = || EntityId((self.crews.len() + body as usize - self.births.len()) as u32);
+        self.births.get(body as usize).copied().unwrap_or_else(late)
     }
 
     /// Does what a handler wants done with the log and the counters; messages are the caller's. Says whether
     /// global virtual time may have moved.
-    pub fn apply(&self, of: EntityId, out: &mut Outbox<World>) -> bool {
-        if let Some(tick) = out.landed.take() {
-            for body in &self.crews[of.0 as usize] {
-                self.log.land(*body, tick);
-            }
+    pub fn apply(&self, out: &mut Outbox<World>) -> bool {
+        for (body, tick) in out.landed.drain(..) {
+            self.log.land(body, tick);
         }
         for (body, tick, flight) in out.took_off.drain(..) {
             self.log.take_off(body, tick, flight);
         }
-        out.counted.take().is_some_and(|(from, to)| self.counters.shift(from, to))
+        let Some((from, to)) = out.counted.take() else { return false };
+        if let Some(to) = to {
+            self.counters.enter(to);
+        }
+        from.is_some_and(|from| self.counters.leave(from))
     }
+}
+
+/// Whether an input brings a body into being.
+pub(crate) fn is_birth(entry: &Entry) -> bool {
+    matches!(entry.action.deed, Deed::Appear(_))
 }
 
 /// Neighbours along a space-filling order, in groups of `size`. Bodies of a crew are in ascending order.
 fn crews(world: &World, size: usize) -> Vec<Vec<Place>> {
-    let mut order: Vec<Place> = (0..world.bodies.len() as Place).collect();
+    let mut order: Vec<Place> = (0..world.bodies.at_start().len() as Place).collect();
     if size > 1 {
         order.sort_by_key(|place| (morton(world, *place), *place));
     }
@@ -155,6 +206,11 @@ pub struct FrameFeed {
 const CLEAR_EVERY: Tick = 256;
 
 impl FrameFeed {
+    /// The tick of the next frame.
+    pub fn next(&self) -> Tick {
+        self.next
+    }
+
     /// The first frame is that of tick 0.
     pub fn new() -> Self {
         FrameFeed { next: 0, cleared: 0, trouble: None }

@@ -3,6 +3,8 @@
 pub mod adversary;
 pub mod chaos;
 pub mod crowd;
+mod desk;
+mod letterbox;
 mod report;
 pub mod sequential;
 pub mod timewarp;
@@ -15,6 +17,7 @@ use thiserror::Error;
 use crate::digest::Digester;
 use crate::frame::Frame;
 use crate::ids::BodyId;
+use crate::inputs::Inputs;
 use crate::physics::World;
 use crate::protocol::Stats;
 use crate::scene::{Scene, SceneError};
@@ -83,6 +86,11 @@ pub enum RunError {
     /// Nothing moves any more: a fault of the program, not of the scene.
     #[error("the run has stalled: {0}")]
     Stalled(String),
+    /// Another run takes this simulation's inputs.
+    #[error(
+        "another run of this simulation is under way and takes its inputs; wait for its end or build another simulation"
+    )]
+    InputsTaken,
     /// The operating system gave no thread.
     #[error("no thread could be started: {0}; close other programs or use fewer cores")]
     NoThread(String),
@@ -93,6 +101,17 @@ impl RunError {
         let hint = "shorten the tick (ticks_per_second) or look for extreme masses and speeds";
         RunError::NotFinite { body, tick, hint }
     }
+}
+
+/// What an executor that speculates is to run.
+#[derive(Clone, Copy)]
+pub struct Job<'a> {
+    /// The compiled scene.
+    pub world: &'a Arc<World>,
+    /// How to speculate.
+    pub tuning: &'a Tuning,
+    /// Where it is acted on from outside, if it is.
+    pub inputs: Option<&'a Inputs>,
 }
 
 /// A scene made ready to run.
@@ -118,6 +137,9 @@ pub struct Simulation {
     cores: usize,
     tuning: Tuning,
     chaos_seed: u64,
+    /// The scene without its bodies, for those that come late.
+    template: Scene,
+    inputs: Option<Inputs>,
 }
 
 impl Simulation {
@@ -129,6 +151,8 @@ impl Simulation {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             tuning: Tuning::default(),
             chaos_seed: 0,
+            template: Scene { bodies: Vec::new(), statics: Vec::new(), ..scene.clone() },
+            inputs: None,
         })
     }
 
@@ -156,6 +180,15 @@ impl Simulation {
         self
     }
 
+    /// A way to act on this simulation and on clones made of it from now on, before and while it runs.
+    pub fn inputs(&mut self) -> Inputs {
+        if self.inputs.is_none() {
+            // Bodies that come late are this simulation's own: others may share the world as it was.
+            self.world = Arc::new(World::clone(&self.world));
+        }
+        self.inputs.get_or_insert_with(|| Inputs::new(self.template.clone(), self.world.clone())).clone()
+    }
+
     /// The compiled scene.
     pub fn world(&self) -> &Arc<World> {
         &self.world
@@ -171,15 +204,14 @@ impl Simulation {
             report.see(&self.world, &frame, flow.is_break());
             flow
         };
-        let (world, tuning) = (&self.world, &self.tuning);
+        let job = Job { world: &self.world, tuning: &self.tuning, inputs: self.inputs.as_ref() };
         let (tally, speculation) = match self.sync {
-            Sync::Sequential => (sequential::run(world, &mut sink)?, None),
-            Sync::Timewarp => with_stats(timewarp::run(world, tuning, self.cores, &mut sink)?),
-            Sync::Loop => with_stats(chaos::run(world, tuning, chaos::Order::Sensible, &mut sink)?),
-            Sync::RollbackCheck => with_stats(chaos::run(world, tuning, chaos::Order::Twice, &mut sink)?),
+            Sync::Sequential => (sequential::run(&self.world, job.inputs, &mut sink)?, None),
+            Sync::Timewarp => with_stats(timewarp::run(job, self.cores, &mut sink)?),
+            Sync::Loop => with_stats(chaos::run(job, chaos::Order::Sensible, &mut sink)?),
+            Sync::RollbackCheck => with_stats(chaos::run(job, chaos::Order::Twice, &mut sink)?),
             Sync::Chaos => {
-                let order = chaos::Order::Adversarial(self.chaos_seed);
-                with_stats(chaos::run(world, tuning, order, &mut sink)?)
+                with_stats(chaos::run(job, chaos::Order::Adversarial(self.chaos_seed), &mut sink)?)
             }
         };
         Ok(report.finish(&self.world, tally, speculation, digester.digest()))

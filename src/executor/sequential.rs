@@ -4,13 +4,16 @@
 //! commit exactly these frames.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
+use super::desk::Desk;
 use super::{RunError, Tally};
 use crate::frame::Frame;
+use crate::inputs::{self, Entry, Inputs};
 use crate::math::Vec3;
 use crate::physics::broad::Grid;
 use crate::physics::response::{Inertial, Meeting, PairMemory, Participant, Partner, Responder, Touch};
-use crate::physics::{Flight, FlightCursor, World, touching, touching_static};
+use crate::physics::{Deed, Flight, FlightCursor, World, touching, touching_static};
 use crate::state::BodyState;
 use crate::time::Tick;
 
@@ -18,7 +21,15 @@ use crate::time::Tick;
 type Pair = (u32, Partner);
 
 /// Runs the world to its last tick, or until `sink` breaks.
-pub fn run(world: &World, sink: &mut dyn FnMut(Frame) -> ControlFlow<()>) -> Result<Tally, RunError> {
+pub fn run(
+    world: &World,
+    inputs: Option<&Inputs>,
+    sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+) -> Result<Tally, RunError> {
+    let (desk, _opened) = inputs::open(inputs, |known| {
+        let desk = Arc::new(Desk::new(known));
+        (desk.clone(), desk)
+    })?;
     let mut run = Run::new(world);
     for tick in 0..=world.time.last_tick {
         run.evaluate(tick)?;
@@ -28,6 +39,7 @@ pub fn run(world: &World, sink: &mut dyn FnMut(Frame) -> ControlFlow<()>) -> Res
         run.find_touches();
         if tick < world.time.last_tick {
             run.respond(tick);
+            run.act(tick, &desk.pass(tick));
         }
         run.tally.ticks = tick;
     }
@@ -36,8 +48,11 @@ pub fn run(world: &World, sink: &mut dyn FnMut(Frame) -> ControlFlow<()>) -> Res
 
 struct Run<'a> {
     world: &'a World,
-    flights: Vec<FlightCursor>,
+    /// How every body flies; nothing for who is not there.
+    flights: Vec<Option<FlightCursor>>,
     states: Vec<BodyState>,
+    /// Places of the bodies that are there, ascending, with their positions and radii.
+    present: Vec<u32>,
     positions: Vec<Vec3>,
     radii: Vec<f64>,
     grid: Grid,
@@ -56,43 +71,57 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(world: &'a World) -> Self {
         let start = |state: &BodyState| FlightCursor::new(Flight { since: 0, origin: *state });
-        Run {
+        let bodies = world.bodies.at_start();
+        let mut run = Run {
             world,
-            flights: world.bodies.iter().map(|body| start(&body.start)).collect(),
-            states: world.bodies.iter().map(|body| body.start).collect(),
+            flights: bodies.iter().map(|body| Some(start(&body.start))).collect(),
+            states: bodies.iter().map(|body| body.start).collect(),
+            present: Vec::new(),
             positions: Vec::new(),
-            radii: world.bodies.iter().map(|body| body.radius).collect(),
+            radii: Vec::new(),
             grid: Grid::default(),
             participants: Vec::new(),
-            seats: vec![None; world.bodies.len()],
+            seats: vec![None; bodies.len()],
             meetings: Vec::new(),
             pairs: Vec::new(),
             memories: Vec::new(),
             responder: Responder::default(),
             tally: Tally::default(),
-        }
+        };
+        run.take_roll();
+        run
+    }
+
+    /// Who is there.
+    fn take_roll(&mut self) {
+        let present = (0..self.flights.len() as u32).filter(|place| self.flights[*place as usize].is_some());
+        self.present = present.collect();
+        self.radii = self.present.iter().map(|place| self.world.bodies[*place as usize].radius).collect();
     }
 
     /// The state of every body at `tick`.
     fn evaluate(&mut self, tick: Tick) -> Result<(), RunError> {
-        for ((state, flight), body) in self.states.iter_mut().zip(&mut self.flights).zip(&self.world.bodies) {
-            *state = flight.state_at(self.world, body, tick);
+        self.positions.clear();
+        for place in self.present.iter().map(|place| *place as usize) {
+            let Some(flight) = &mut self.flights[place] else { continue };
+            let body = &self.world.bodies[place];
+            let state = flight.state_at(self.world, body, tick);
             if !state.is_finite() {
                 return Err(RunError::not_finite(body.id, tick));
             }
+            self.states[place] = state;
+            self.positions.push(state.x);
         }
-        self.positions.clear();
-        self.positions.extend(self.states.iter().map(|state| state.x));
         Ok(())
     }
 
     fn frame(&self, tick: Tick) -> Frame {
-        let ids = self.world.bodies.iter().map(|body| body.id);
+        let state = |place: &u32| (self.world.bodies[*place as usize].id, self.states[*place as usize]);
         Frame {
             index: tick / u64::from(self.world.time.ticks_per_frame),
             tick,
             time_s: self.world.time.span_s(0, tick),
-            bodies: ids.zip(self.states.iter().copied()).collect(),
+            bodies: self.present.iter().map(state).collect(),
         }
     }
 
@@ -107,6 +136,7 @@ impl<'a> Run<'a> {
         let mut known = Recall { memories: &memories, at: 0 };
         let mut grid = std::mem::take(&mut self.grid);
         for &(a, b) in grid.pairs(&self.positions, &self.radii, world.rule.vicinity) {
+            let (a, b) = (self.present[a as usize], self.present[b as usize]);
             let (body_a, body_b) = (&world.bodies[a as usize], &world.bodies[b as usize]);
             let (state_a, state_b) = (&self.states[a as usize], &self.states[b as usize]);
             if let Some(manifold) = touching(&world.rule, body_a, state_a, body_b, state_b) {
@@ -123,8 +153,9 @@ impl<'a> Run<'a> {
         }
         self.grid = grid;
         let mut near = Vec::new();
-        for (place, body) in world.bodies.iter().enumerate() {
-            let state = self.states[place];
+        for at in 0..self.present.len() {
+            let place = self.present[at] as usize;
+            let (body, state) = (&world.bodies[place], self.states[place]);
             let bounds = body.shape.aabb(state.x, &state.q).grown(world.rule.vicinity);
             world.static_index.near(&bounds, &mut near);
             for object in near.iter().map(|at| &world.statics[*at as usize]) {
@@ -162,12 +193,34 @@ impl<'a> Run<'a> {
             if let Some(seat) = seat.map(|seat| seat as usize) {
                 let participant = &self.participants[seat];
                 let flight = self.responder.onward(self.world, tick, seat, participant, &self.meetings);
-                self.flights[body] = FlightCursor::new(flight);
+                self.flights[body] = Some(FlightCursor::new(flight));
             }
         }
         self.memories.clear();
         let memories = self.meetings.iter().map(|meeting| meeting.touch.memory());
         self.memories.extend(self.pairs.iter().copied().zip(memories));
+    }
+
+    /// Lets those outside act.
+    fn act(&mut self, tick: Tick, entries: &[Entry]) {
+        for entry in entries {
+            let (body, deed) = (entry.action.body, &entry.action.deed);
+            let place = body as usize;
+            if self.flights.len() <= place {
+                self.flights.resize(place + 1, None);
+                self.states.resize(place + 1, BodyState::at_rest(Vec3::zeros()));
+                self.seats.resize(place + 1, None);
+            }
+            self.flights[place] = match (&self.flights[place], deed) {
+                (Some(onward), deed) => self.world.acted_on(tick, body, onward.flight(), deed),
+                (None, Deed::Appear(state)) => Some(Flight { since: tick, origin: *state }),
+                (None, _) => None,
+            }
+            .map(FlightCursor::new);
+        }
+        if entries.iter().any(|entry| matches!(entry.action.deed, Deed::Appear(_) | Deed::Vanish)) {
+            self.take_roll();
+        }
     }
 }
 

@@ -6,20 +6,21 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 use actix::prelude::*;
 use crossbeam::channel::{self, Receiver, RecvTimeoutError, Sender};
 
-use super::crowd::{Commons, FrameFeed, Tuning, tally};
-use super::{RunError, Tally};
-use crate::entity::{Deliver, EntityActor, GiveAccount, StepNow, TableAnswer};
+use super::crowd::{Commons, FrameFeed, is_birth, tally};
+use super::{Job, RunError, Tally};
+use crate::entity::{Act, Deliver, EntityActor, GiveAccount, StepNow, TableAnswer, WakeUp};
 use crate::frame::Frame;
 use crate::ids::BodyId;
+use crate::inputs::{self, Door, Entry, InputError};
 use crate::physics::World;
-use crate::protocol::{EntityId, Plan, Stats, Written};
+use crate::protocol::{Entity, EntityId, Now, Plan, Stats, Written};
 use crate::time::Tick;
 use crate::tvht::{BucketActor, Lane, LetGo, Search, Ticket};
 
@@ -57,13 +58,18 @@ struct Seat {
 
 /// What all actors share.
 pub(crate) struct Runtime {
+    me: Weak<Runtime>,
     pub commons: Commons,
-    addresses: OnceLock<Box<[Addr<EntityActor>]>>,
+    /// Entities in the order of their ids; more may come.
+    addresses: boxcar::Vec<Addr<EntityActor>>,
+    /// All entities there were at the start have an address.
+    started: AtomicBool,
     /// The buckets, if they are actors.
     buckets: OnceLock<Box<[Addr<BucketActor>]>>,
     seats: OnceLock<Vec<Seat>>,
     news: Sender<News>,
-    done: AtomicU32,
+    /// Entities that are not done, inputs that have not arrived, and frames that may yet be acted on.
+    unfinished: AtomicU32,
     ending: AtomicBool,
     trouble: Mutex<Option<Trouble>>,
 }
@@ -84,11 +90,15 @@ impl Runtime {
     }
 
     pub fn send(&self, to: EntityId, message: Deliver) {
-        self.addresses()[to.0 as usize].do_send(message);
+        self.addresses[to.0 as usize].do_send(message);
+    }
+
+    pub fn send_on(&self, to: EntityId, message: Act) {
+        self.addresses[to.0 as usize].do_send(message);
     }
 
     pub fn nudge(&self, id: EntityId) {
-        self.addresses()[id.0 as usize].do_send(StepNow);
+        self.addresses[id.0 as usize].do_send(StepNow);
     }
 
     /// Writes a plan into the table. `None` if the answer will come as a message.
@@ -97,7 +107,12 @@ impl Runtime {
         if self.buckets.get().is_none() {
             return Some(table.write(world, plan, gvt));
         }
-        self.pass_on(Ticket::new(Search::new(grid, &**world, plan, gvt)));
+        let ticket = Ticket::new(Search::new(grid, &**world, plan, gvt));
+        // An entity without bodies passes no cell.
+        if ticket.wants().is_none() {
+            return Some(ticket.finish());
+        }
+        self.pass_on(ticket);
         None
     }
 
@@ -113,7 +128,7 @@ impl Runtime {
 
     /// Answers a plan that has been through all its buckets.
     pub fn answer(&self, plan: Plan<World>, written: Written<World>) {
-        self.addresses()[plan.entity.0 as usize].do_send(TableAnswer { plan, written });
+        self.addresses[plan.entity.0 as usize].do_send(TableAnswer { plan, written });
     }
 
     pub fn stepped(&self, arbiter: usize) {
@@ -125,7 +140,7 @@ impl Runtime {
     pub fn wait(&self, arbiter: usize, id: EntityId, tick: Tick) -> bool {
         let mut waiting = lock(&self.seats()[arbiter].waiting);
         waiting.entry(tick).or_default().push(id);
-        if self.commons.counters.gvt() < tick {
+        if self.commons.counters.now().floor < tick {
             return true;
         }
         if let Some(waiters) = waiting.get_mut(&tick) {
@@ -136,23 +151,23 @@ impl Runtime {
 
     /// Looks whether global virtual time can rise; wakes those who waited for it.
     pub fn advance(&self) {
-        let Some(gvt) = self.commons.counters.advance() else { return };
+        let Some(Now { floor, .. }) = self.commons.counters.advance() else { return };
         let _ = self.news.send(News::Gvt);
         for seat in self.seats() {
             let mut woken: Vec<EntityId> = Vec::new();
             {
                 let mut waiting = lock(&seat.waiting);
-                while let Some(entry) = waiting.first_entry().filter(|entry| *entry.key() <= gvt) {
+                while let Some(entry) = waiting.first_entry().filter(|entry| *entry.key() <= floor) {
                     woken.extend(entry.remove());
                 }
             }
             if !woken.is_empty() {
                 // One wake-up for the arbiter, which then wakes its own.
                 let addresses: Vec<Addr<EntityActor>> =
-                    woken.iter().map(|id| self.addresses()[id.0 as usize].clone()).collect();
+                    woken.iter().map(|id| self.addresses[id.0 as usize].clone()).collect();
                 seat.arbiter.spawn_fn(move || {
                     for address in addresses {
-                        address.do_send(StepNow);
+                        address.do_send(WakeUp);
                     }
                 });
             }
@@ -161,22 +176,26 @@ impl Runtime {
 
     /// One more entity is done. When all are, nothing is on its way: every message is owed by somebody.
     pub fn one_done(&self) {
-        if self.done.fetch_add(1, SeqCst) + 1 == self.commons.crews.len() as u32 {
+        if self.unfinished.fetch_sub(1, SeqCst) == 1 {
             self.end(None);
         }
     }
 
     /// An entity that was done has been told something.
     pub fn not_done(&self) {
-        self.done.fetch_sub(1, SeqCst);
+        self.unfinished.fetch_add(1, SeqCst);
+    }
+
+    /// An input has arrived: it no longer holds global virtual time back.
+    pub fn release(&self, held: Tick) {
+        if self.commons.counters.leave(held) {
+            self.advance();
+        }
+        self.one_done();
     }
 
     fn buckets(&self) -> &[Addr<BucketActor>] {
         self.buckets.get().expect("invariant: only the message lane sends tickets")
-    }
-
-    fn addresses(&self) -> &[Addr<EntityActor>] {
-        self.addresses.get().expect("invariant: nobody moves before everybody has an address")
     }
 
     fn seats(&self) -> &[Seat] {
@@ -188,37 +207,76 @@ impl Runtime {
     }
 }
 
+impl Door for Runtime {
+    fn hold(&self, tick: Tick) -> Result<Tick, InputError> {
+        // Inputs may come before the actors have started.
+        while !self.started.load(SeqCst) && !self.is_ending() {
+            thread::sleep(Duration::from_micros(100));
+        }
+        // From zero there is no way back: the run is over.
+        let one_more = |count: u32| (count > 0).then(|| count + 1);
+        if self.is_ending() || self.unfinished.fetch_update(SeqCst, SeqCst, one_more).is_err() {
+            return Err(InputError::Over);
+        }
+        let held = self.commons.counters.hold(tick);
+        self.advance();
+        held.map_err(|gvt| {
+            self.one_done();
+            InputError::Settled { tick, gvt }
+        })
+    }
+
+    fn let_in(&self, held: Tick, entry: Entry) {
+        let id = self.commons.birth(entry.action.body);
+        if !is_birth(&entry) {
+            return self.send_on(id, Act { held, entry });
+        }
+        // The new entity is counted, and unfinished, in place of the input.
+        let newborn = self.commons.newborn(held, &entry);
+        let arbiter = id.0 as usize % self.seats().len();
+        let runtime = self.me.upgrade().expect("invariant: it is called through its own handle");
+        let actor = move |_: &mut Context<EntityActor>| EntityActor::new(newborn, runtime, arbiter);
+        self.addresses.push(EntityActor::start_in_arbiter(&self.seats()[arbiter].arbiter, actor));
+        self.nudge(id);
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs the world to its last tick on `cores` arbiters, or until `sink` breaks.
+/// Runs a job to its last tick on `cores` arbiters, or until `sink` breaks.
 pub fn run(
-    world: &Arc<World>,
-    tuning: &Tuning,
+    job: Job,
     cores: usize,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, Stats), RunError> {
     let (news, heard) = channel::unbounded();
-    let runtime = Arc::new(Runtime {
-        commons: Commons::new(world.clone(), tuning),
-        addresses: OnceLock::new(),
-        buckets: OnceLock::new(),
-        seats: OnceLock::new(),
-        news,
-        done: AtomicU32::new(0),
-        ending: AtomicBool::new(false),
-        trouble: Mutex::new(None),
-    });
+    let ((runtime, entities), _opened) = inputs::open(job.inputs, |known| {
+        let (commons, entities) = Commons::new(job.world, job.tuning, known);
+        let runtime = Arc::new_cyclic(|me| Runtime {
+            me: me.clone(),
+            commons,
+            addresses: boxcar::Vec::new(),
+            started: AtomicBool::new(false),
+            buckets: OnceLock::new(),
+            seats: OnceLock::new(),
+            news,
+            unfinished: AtomicU32::new(entities.len() as u32 + u32::from(job.inputs.is_some())),
+            ending: AtomicBool::new(false),
+            trouble: Mutex::new(None),
+        });
+        (runtime.clone(), (runtime, entities))
+    })?;
     let stage = {
         let runtime = runtime.clone();
         let name = "anachron-stage".to_owned();
-        let lane = tuning.lane;
-        thread::Builder::new().name(name).spawn(move || stage(&runtime, cores.max(1), lane))
+        let lane = job.tuning.lane;
+        thread::Builder::new().name(name).spawn(move || stage(&runtime, entities, cores.max(1), lane))
     };
     let stage = stage.map_err(|error| RunError::NoThread(error.to_string()))?;
     let mut feed = FrameFeed::new();
-    let flow = take_frames(&runtime, &heard, &mut feed, sink);
+    let flow = take_frames(&runtime, &heard, job.inputs.is_some(), &mut feed, sink);
     runtime.end(None);
     let accounts =
         stage.join().map_err(|_| RunError::Stalled("the thread of the arbiters panicked".into()))?;
@@ -229,12 +287,13 @@ pub fn run(
         }
         None => feed.trouble()?,
     }
-    let flow = flow.map_err(|()| RunError::Stalled(describe(&accounts, world.time.last_tick)))?;
+    let last_tick = job.world.time.last_tick;
+    let flow = flow.map_err(|()| RunError::Stalled(describe(&accounts, last_tick)))?;
     let mut stats = Stats::default();
     for (account, _) in &accounts {
         stats.add(account);
     }
-    let ticks = if flow.is_continue() { world.time.last_tick } else { runtime.commons.counters.gvt() };
+    let ticks = if flow.is_continue() { last_tick } else { runtime.commons.counters.gvt() };
     Ok((tally(&stats, ticks), stats))
 }
 
@@ -242,31 +301,44 @@ pub fn run(
 fn take_frames(
     runtime: &Runtime,
     heard: &Receiver<News>,
+    takes_inputs: bool,
     feed: &mut FrameFeed,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, ()> {
     let commons = &runtime.commons;
+    let last_tick = commons.limits.last_tick;
+    // Who watches the frames may act on what they show: then nothing later is settled before they are taken.
     let ahead = FRAMES_AHEAD * u64::from(commons.world.time.ticks_per_frame) + commons.limits.window;
+    let ceiling = |feed: &FrameFeed, gvt: Tick| {
+        if takes_inputs { feed.next().min(last_tick) } else { (gvt + ahead).min(last_tick) }
+    };
     let mut steps_before = u64::MAX;
-    commons.counters.set_ceiling(ahead.min(commons.limits.last_tick));
+    commons.counters.set_ceiling(if takes_inputs { 0 } else { ahead.min(last_tick) });
+    if feed.emit(commons, 0, sink).is_break() {
+        return Ok(ControlFlow::Break(()));
+    }
+    let mut may_act = takes_inputs;
     loop {
+        if may_act && feed.next() > last_tick {
+            may_act = false;
+            runtime.one_done();
+        }
+        commons.counters.set_ceiling(ceiling(feed, commons.counters.gvt()));
+        if runtime.seats.get().is_some() {
+            runtime.advance();
+        }
         let news = heard.recv_timeout(STALL);
         let gvt = commons.counters.gvt();
         if feed.emit(commons, gvt, sink).is_break() {
             return Ok(ControlFlow::Break(()));
         }
         match news {
-            Ok(News::Gvt) => {
-                commons.counters.set_ceiling((gvt + ahead).min(commons.limits.last_tick));
-                if runtime.seats.get().is_some() {
-                    runtime.advance();
-                }
-            }
+            Ok(News::Gvt) => {}
             Ok(News::Over) => {
                 // Everybody may have been done before the last frames were taken.
-                commons.counters.set_ceiling(commons.limits.last_tick);
-                let gvt = commons.counters.advance().unwrap_or(gvt);
-                return Ok(feed.emit(commons, gvt, sink));
+                commons.counters.set_ceiling(last_tick);
+                commons.counters.advance();
+                return Ok(feed.emit(commons, commons.counters.gvt(), sink));
             }
             Err(RecvTimeoutError::Timeout) if runtime.steps() != steps_before => {
                 steps_before = runtime.steps()
@@ -286,7 +358,12 @@ impl Drop for EndOnDrop {
 }
 
 /// The thread that owns the actor system: starts arbiters and actors, waits for the end, and collects accounts.
-fn stage(runtime: &Arc<Runtime>, cores: usize, lane: Lane) -> Vec<(Stats, String)> {
+fn stage(
+    runtime: &Arc<Runtime>,
+    entities: Vec<Entity<World>>,
+    cores: usize,
+    lane: Lane,
+) -> Vec<(Stats, String)> {
     let _whatever_happens = EndOnDrop(runtime.clone());
     let system = System::new();
     system.block_on(async {
@@ -300,15 +377,14 @@ fn stage(runtime: &Arc<Runtime>, cores: usize, lane: Lane) -> Vec<(Stats, String
         if lane == Lane::Actors {
             start_buckets(runtime, &arbiters).await;
         }
-        start_entities(runtime, &arbiters).await;
+        start_entities(runtime, entities, &arbiters).await;
         while !runtime.is_ending() {
             actix::clock::sleep(Duration::from_millis(1)).await;
         }
-        let finished = lock(&runtime.trouble).is_none()
-            && runtime.done.load(SeqCst) == runtime.commons.crews.len() as u32;
-        let mut accounts = Vec::with_capacity(runtime.commons.crews.len());
+        let finished = lock(&runtime.trouble).is_none() && runtime.unfinished.load(SeqCst) == 0;
+        let mut accounts = Vec::with_capacity(runtime.addresses.count());
         let mut all_answer = true;
-        for address in runtime.addresses() {
+        for (_, address) in &runtime.addresses {
             match actix::clock::timeout(PATIENCE, address.send(GiveAccount { finished })).await {
                 Ok(Ok(account)) => accounts.push(account),
                 Ok(Err(_)) => {}
@@ -330,14 +406,17 @@ fn stage(runtime: &Arc<Runtime>, cores: usize, lane: Lane) -> Vec<(Stats, String
 }
 
 /// Starts every entity on its arbiter, neighbours together, and sets them going when all have an address.
-async fn start_entities(runtime: &Arc<Runtime>, arbiters: &[Arbiter]) {
-    let entities: Vec<_> = runtime.commons.entities().into_iter().enumerate().collect();
+async fn start_entities(runtime: &Arc<Runtime>, entities: Vec<Entity<World>>, arbiters: &[Arbiter]) {
+    let entities: Vec<_> = entities.into_iter().enumerate().collect();
     let shared = runtime.clone();
     let actor = move |entity, arbiter| EntityActor::new(entity, shared.clone(), arbiter);
-    let _ = runtime.addresses.set(start_all(entities, arbiters, actor).await);
-    for address in runtime.addresses() {
+    for address in start_all(entities, arbiters, actor).await {
+        runtime.addresses.push(address);
+    }
+    for (_, address) in &runtime.addresses {
         address.do_send(StepNow);
     }
+    runtime.started.store(true, SeqCst);
 }
 
 /// Starts the buckets as actors.

@@ -3,6 +3,8 @@
 //! [`World`] is a scene made ready to simulate; it never changes during a run. A body between contacts is a
 //! [`Flight`]; [`touching()`] says what meets at a tick; [`response`] says how it goes on.
 
+mod action;
+mod bodies;
 pub(crate) mod broad;
 pub mod contact;
 mod first_touch;
@@ -16,9 +18,12 @@ mod touching;
 mod tumble;
 mod world;
 
+pub use action::{Action, Deed};
+pub use bodies::Bodies;
 pub use first_touch::{first_static_touch, first_touch};
 pub use flight::{Flight, FlightCursor};
 pub use mass::Inertia;
 pub use shape::{Aabb, Shape};
 pub use touching::{touching, touching_static};
+pub(crate) use world::body_def;
 pub use world::{BodyDef, Rule, StaticDef, Surface, World};

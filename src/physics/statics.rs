@@ -11,6 +11,7 @@ use crate::physics::world::StaticDef;
 const LINEAR_MAX: usize = 12;
 
 /// Finds static geometry near a box.
+#[derive(Clone)]
 pub(crate) struct StaticIndex {
     /// Bounds by position in the world's list.
     bounds: Vec<Aabb>,

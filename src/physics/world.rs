@@ -6,6 +6,7 @@ use parry3d::shape::{ConvexPolyhedron, TriMesh, TriMeshFlags};
 
 use crate::ids::{BodyId, StaticId};
 use crate::math::{Quat, Vec3, quat_raw, renormalised, to_parry};
+use crate::physics::bodies::Bodies;
 use crate::physics::mass::{Inertia, massive};
 use crate::physics::shape::Shape;
 use crate::physics::statics::StaticIndex;
@@ -95,7 +96,8 @@ pub struct Rule {
     pub correction: f64,
 }
 
-/// A scene made ready to simulate. It never changes during a run.
+/// A scene made ready to simulate. During a run nothing about it changes, but that bodies may be added to the list.
+#[derive(Clone)]
 pub struct World {
     /// Ticks, seconds and frames.
     pub time: TimeBase,
@@ -104,7 +106,7 @@ pub struct World {
     /// The numbers that steer contacts.
     pub rule: Rule,
     /// Dynamic bodies in ascending id.
-    pub bodies: Vec<BodyDef>,
+    pub bodies: Bodies,
     /// Static geometry in ascending id.
     pub statics: Vec<StaticDef>,
     /// Which static geometry is near.
@@ -119,7 +121,6 @@ impl World {
         for index in 0..scene.bodies.len() {
             bodies.push(body_def(scene, index)?);
         }
-        bodies.sort_by_key(|body| body.id);
         let mut statics = Vec::with_capacity(scene.statics.len());
         for index in 0..scene.statics.len() {
             statics.push(static_def(scene, index)?);
@@ -132,7 +133,7 @@ impl World {
             rule: rule(scene, gravity.norm(), time.tick_s),
             time,
             gravity,
-            bodies,
+            bodies: Bodies::new(bodies),
             statics,
             static_index,
         })
@@ -140,7 +141,7 @@ impl World {
 
     /// The body with this id.
     pub fn body(&self, id: BodyId) -> Option<&BodyDef> {
-        self.bodies.binary_search_by_key(&id, |body| body.id).ok().map(|at| &self.bodies[at])
+        self.bodies.place(id).map(|place| &self.bodies[place])
     }
 }
 
@@ -160,7 +161,7 @@ fn rule(scene: &Scene, g: f64, h: f64) -> Rule {
     }
 }
 
-fn body_def(scene: &Scene, index: usize) -> Result<BodyDef, SceneError> {
+pub(crate) fn body_def(scene: &Scene, index: usize) -> Result<BodyDef, SceneError> {
     let body = &scene.bodies[index];
     let field = || format!("body[{index}]");
     let material = material(scene, &body.material, field)?;

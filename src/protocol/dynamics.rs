@@ -17,6 +17,8 @@ pub trait Dynamics {
     type Memory: Clone;
     /// What others need to know of a body that touches several things.
     type Standing;
+    /// What somebody outside may do to a body, or to the world: push it, let it come into being, take it away.
+    type Action: Clone;
 
     /// Whether two standings are the same to the bit.
     fn same_standing(a: &Self::Standing, b: &Self::Standing) -> bool;
@@ -41,6 +43,19 @@ pub trait Dynamics {
 
     /// How a crew goes on after `tick`, given what it touches there.
     fn respond(&self, tick: Tick, moment: &Moment<Self>) -> Response<Self>;
+
+    /// The body an action is about.
+    fn subject(action: &Self::Action) -> Place;
+
+    /// Lets actions from outside act on a crew, in their order, on the way from `tick` to the next, after what
+    /// touches has acted. Those whose subject is not of the crew do nothing, unless they bring it into being.
+    /// Keeps the crew in ascending order, and returns what is new about it: `None` for who is gone.
+    fn steer(
+        &self,
+        tick: Tick,
+        crew: &mut Vec<(Place, Self::Flight)>,
+        actions: &[(u64, Self::Action)],
+    ) -> Vec<(Place, Option<Self::Flight>)>;
 }
 
 /// Everything a crew knows about one tick.

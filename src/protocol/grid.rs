@@ -46,10 +46,13 @@ impl Grid {
         let typical = sorted.get(sorted.len() / 2).copied().unwrap_or(0.5);
         let mut grid = Grid { cell_m: 2.0 * typical * scale, levels: Vec::new(), buckets: buckets.max(1) };
         for radius in radii {
-            let level = grid.level_of(*radius);
+            let level = grid.natural_level(*radius);
             if let Err(at) = grid.levels.binary_search(&level) {
                 grid.levels.insert(at, level);
             }
+        }
+        if grid.levels.is_empty() {
+            grid.levels.push(0);
         }
         grid
     }
@@ -64,8 +67,15 @@ impl Grid {
         self.cell_m * (1u64 << level.min(62)) as f64
     }
 
-    /// The level of a body: the finest on which it is no wider than a cell.
+    /// The level of a body: the finest in use on which it is no wider than a cell. Who came late and is larger
+    /// than all others covers several cells of the coarsest.
     pub fn level_of(&self, radius: f64) -> u8 {
+        let natural = self.natural_level(radius);
+        let at = self.levels.partition_point(|level| *level < natural);
+        self.levels.get(at).or(self.levels.last()).copied().unwrap_or(0)
+    }
+
+    fn natural_level(&self, radius: f64) -> u8 {
         let mut level = 0;
         while level < 60 && 2.0 * radius > self.width_m(level) {
             level += 1;

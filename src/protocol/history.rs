@@ -45,7 +45,21 @@ pub(super) struct Segment<D: Dynamics> {
     pub response: Option<Response<D>>,
 }
 
+/// A moment that is gone, and the strangers that were in touch then.
+pub(super) struct Lost<D: Dynamics> {
+    pub tick: Tick,
+    pub version: Version,
+    pub strangers: Vec<Known<D>>,
+}
+
 impl<D: Dynamics> Segment<D> {
+    fn lose(&mut self, lost: &mut Vec<Lost<D>>) {
+        let strangers = std::mem::take(&mut self.strangers);
+        if !strangers.is_empty() {
+            lost.push(Lost { tick: self.last, version: self.version, strangers });
+        }
+    }
+
     /// Whether the crew touches anything at the end of the segment.
     pub fn touches(&self) -> bool {
         !self.strangers.is_empty() || self.own_touch == Some(self.last)
@@ -118,14 +132,11 @@ impl<D: Dynamics> History<D> {
         later.into_iter().any(|segment| segment.touches() || segment.expectant)
     }
 
-    /// Takes back everything after `tick`. Calls `lost` with the end, the version and the strangers of every
-    /// moment that is gone.
-    pub fn cut(&mut self, tick: Tick, mut lost: impl FnMut(Tick, Version, Vec<Known<D>>)) {
+    /// Takes back everything after `tick`. What was known at moments that are gone.
+    pub fn cut(&mut self, tick: Tick) -> Vec<Lost<D>> {
+        let mut lost = Vec::new();
         while let Some(segment) = self.segments.back_mut().filter(|segment| segment.last > tick) {
-            let strangers = std::mem::take(&mut segment.strangers);
-            if !strangers.is_empty() {
-                lost(segment.last, segment.version, strangers);
-            }
+            segment.lose(&mut lost);
             let keep = segment.first <= tick;
             let end = if keep { tick + 1 } else { segment.first };
             for track in &segment.tracks {
@@ -140,6 +151,19 @@ impl<D: Dynamics> History<D> {
             segment.response = None;
             break;
         }
+        lost
+    }
+
+    /// Takes back everything from `tick` on, and forgets what came before.
+    pub fn clear(&mut self, tick: Tick) -> Vec<Lost<D>> {
+        let mut lost = Vec::new();
+        for mut segment in self.segments.drain(..) {
+            segment.lose(&mut lost);
+            for track in &segment.tracks {
+                track.cut(tick.max(segment.first));
+            }
+        }
+        lost
     }
 
     /// Drops the segments that end before `gvt`, each shown once more before it goes.

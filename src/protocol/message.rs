@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::dynamics::{Dynamics, Place};
+use super::dynamics::{Dynamics, Place, Remembered};
 use crate::time::Tick;
 
 /// An entity: a body or a crew of bodies with one local virtual time.
@@ -63,6 +63,15 @@ pub enum Message<D: Dynamics + ?Sized> {
         /// Its standing.
         standing: Arc<D::Standing>,
     },
+    /// These bodies are yours from `tick` on, which is global virtual time.
+    Join {
+        /// Identifies the answer.
+        serial: u64,
+        /// From when on.
+        tick: Tick,
+        /// Who, and what goes with them.
+        party: Box<Party<D>>,
+    },
     /// Heard, and acted on. `refused` if the version it was meant for is gone.
     Answer {
         /// Which message.
@@ -84,7 +93,41 @@ impl<D: Dynamics + ?Sized> Clone for Message<D> {
                 let standing = standing.clone();
                 Message::Standing { at: *at, serial: *serial, mine: *mine, standing }
             }
+            Message::Join { serial, tick, party } => {
+                Message::Join { serial: *serial, tick: *tick, party: party.clone() }
+            }
             Message::Answer { serial, refused } => Message::Answer { serial: *serial, refused: *refused },
+        }
+    }
+}
+
+/// Bodies on their way from one entity to another.
+pub struct Party<D: Dynamics + ?Sized> {
+    /// Bodies and their flights.
+    pub crew: Vec<(Place, D::Flight)>,
+    /// What pairs remember that touched at the tick before.
+    pub memories: Vec<Remembered<D>>,
+    /// Whether somebody was held at the tick before.
+    pub expectant: bool,
+    /// Actions from outside that wait for their tick: the tick, their order, and what they do.
+    pub actions: Vec<(Tick, u64, D::Action)>,
+}
+
+impl<D: Dynamics> Party<D> {
+    /// Everybody who goes: those who are there, and those who have yet to come into being.
+    pub fn bodies(&self) -> Vec<Place> {
+        let present = self.crew.iter().map(|(place, _)| *place);
+        present.chain(self.actions.iter().map(|(_, _, action)| D::subject(action))).collect()
+    }
+}
+
+impl<D: Dynamics + ?Sized> Clone for Party<D> {
+    fn clone(&self) -> Self {
+        Party {
+            crew: self.crew.clone(),
+            memories: self.memories.clone(),
+            expectant: self.expectant,
+            actions: self.actions.clone(),
         }
     }
 }
@@ -92,37 +135,38 @@ impl<D: Dynamics + ?Sized> Clone for Message<D> {
 /// What a handler wants done, in this order: the log is cut, then grows; the counters move; then messages leave.
 /// The order matters: an answer must not leave before the counters have been moved.
 pub struct Outbox<D: Dynamics + ?Sized> {
-    /// Flights that begin after this tick are taken back.
-    pub landed: Option<Tick>,
-    /// Flights that begin at a tick.
-    pub took_off: Vec<(Place, Tick, D::Flight)>,
-    /// The entity's count moves from one tick to another.
-    pub counted: Option<(Tick, Tick)>,
+    /// Flights of these bodies that begin after a tick are taken back.
+    pub landed: Vec<(Place, Tick)>,
+    /// Flights that begin at a tick; nothing for who is no more from that tick on.
+    pub took_off: Vec<(Place, Tick, Option<D::Flight>)>,
+    /// The entity's count moves from one tick to another. It comes from nowhere if it was vacant, and goes
+    /// nowhere if it is.
+    pub counted: Option<(Option<Tick>, Option<Tick>)>,
     /// Messages, in order.
     pub messages: Vec<(EntityId, Message<D>)>,
 }
 
 impl<D: Dynamics + ?Sized> Default for Outbox<D> {
     fn default() -> Self {
-        Outbox { landed: None, took_off: Vec::new(), counted: None, messages: Vec::new() }
+        Outbox { landed: Vec::new(), took_off: Vec::new(), counted: None, messages: Vec::new() }
     }
 }
 
 impl<D: Dynamics + ?Sized> Outbox<D> {
     /// Forgets everything, so that it can be filled again.
     pub fn clear(&mut self) {
-        self.landed = None;
+        self.landed.clear();
         self.took_off.clear();
         self.counted = None;
         self.messages.clear();
     }
 
-    pub(super) fn land(&mut self, after: Tick) {
+    pub(super) fn land(&mut self, bodies: &[Place], after: Tick) {
         self.took_off.retain(|(_, from, _)| *from <= after);
-        self.landed = Some(self.landed.map_or(after, |earlier| earlier.min(after)));
+        self.landed.extend(bodies.iter().map(|body| (*body, after)));
     }
 
-    pub(super) fn count(&mut self, from: Tick, to: Tick) {
+    pub(super) fn count(&mut self, from: Option<Tick>, to: Option<Tick>) {
         let from = self.counted.map_or(from, |(first, _)| first);
         self.counted = (from != to).then_some((from, to));
     }

@@ -26,9 +26,9 @@ mod rigid;
 mod stats;
 
 pub use bucket::{Bucket, Found, Track};
-pub use counters::Counters;
+pub use counters::{Counters, Now};
 pub use dynamics::{Dynamics, Moment, PartnerKey, Place, Remembered, Response, Seen, Stranger, Told};
-pub use entity::{Entity, Limits, Plan, Step, Written};
+pub use entity::{Entity, Forward, Limits, Plan, Step, Written};
 pub use grid::{Cell, Grid};
-pub use message::{EntityId, Message, Outbox, Version};
+pub use message::{At, EntityId, Message, Outbox, Party, Version};
 pub use stats::Stats;

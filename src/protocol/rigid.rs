@@ -9,7 +9,9 @@ use crate::physics::contact::Manifold;
 use crate::physics::response::{
     Inertial, Meeting, PairMemory, Participant, Partner, Responder, Standing, Touch,
 };
-use crate::physics::{Aabb, Flight, World, first_static_touch, first_touch, touching, touching_static};
+use crate::physics::{
+    Aabb, Action, Deed, Flight, World, first_static_touch, first_touch, touching, touching_static,
+};
 use crate::state::BodyState;
 use crate::time::Tick;
 
@@ -22,6 +24,7 @@ impl Dynamics for World {
     type Flight = Flight;
     type Memory = PairMemory;
     type Standing = Standing;
+    type Action = Action;
 
     fn same_standing(a: &Standing, b: &Standing) -> bool {
         a.same_bits(b)
@@ -61,6 +64,42 @@ impl Dynamics for World {
         let mut scene = Gathering::new(self, tick, moment);
         scene.find_meetings(moment);
         RESPONDER.with_borrow_mut(|responder| scene.response(responder, moment))
+    }
+
+    fn subject(action: &Action) -> Place {
+        action.body
+    }
+
+    fn steer(
+        &self,
+        tick: Tick,
+        crew: &mut Vec<(Place, Flight)>,
+        actions: &[(u64, Action)],
+    ) -> Vec<(Place, Option<Flight>)> {
+        let mut news: Vec<(Place, Option<Flight>)> = Vec::new();
+        for (_, Action { body, deed }) in actions {
+            let flight = match (crew.binary_search_by_key(body, |(place, _)| *place), deed) {
+                (Ok(at), deed) => match self.acted_on(tick, *body, &crew[at].1, deed) {
+                    Some(flight) => {
+                        crew[at].1 = flight;
+                        Some(flight)
+                    }
+                    None => {
+                        crew.remove(at);
+                        None
+                    }
+                },
+                (Err(at), Deed::Appear(state)) => {
+                    let flight = Flight { since: tick, origin: *state };
+                    crew.insert(at, (*body, flight));
+                    Some(flight)
+                }
+                (Err(_), _) => continue,
+            };
+            news.retain(|(place, _)| place != body);
+            news.push((*body, flight));
+        }
+        news
     }
 }
 

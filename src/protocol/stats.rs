@@ -30,6 +30,10 @@ pub struct Stats {
     pub antievents: u64,
     /// Standings sent.
     pub standings: u64,
+    /// Actions from outside.
+    pub actions: u64,
+    /// Handovers of bodies to another entity.
+    pub handovers: u64,
     /// Pairs in touch at committed ticks.
     pub touches: u64,
     /// Touches that began at committed ticks.
@@ -53,6 +57,8 @@ impl Stats {
         self.events += other.events;
         self.antievents += other.antievents;
         self.standings += other.standings;
+        self.actions += other.actions;
+        self.handovers += other.handovers;
         self.touches += other.touches;
         self.new_touches += other.new_touches;
         self.overlap_m = self.overlap_m.max(other.overlap_m);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anachron::RunError;
 use anachron::executor::chaos::{Glimpse, Order, run_watched};
 use anachron::executor::crowd::Tuning;
-use anachron::executor::{Tally, sequential};
+use anachron::executor::{Job, Tally, sequential};
 use anachron::frame::Frame;
 use anachron::physics::World;
 use anachron::protocol::Stats;
@@ -27,7 +27,7 @@ impl Reference {
     pub fn new(scene: &Scene) -> Self {
         let world = Arc::new(World::new(scene).expect("the scene is valid"));
         let mut frames = Vec::new();
-        let tally = sequential::run(&world, &mut |frame| {
+        let tally = sequential::run(&world, None, &mut |frame| {
             frames.push(frame);
             ControlFlow::Continue(())
         });
@@ -46,15 +46,15 @@ impl Reference {
     fn compare_unguarded(&self, tuning: &Tuning, order: Order) -> Result<Stats, String> {
         let mut guard = Guard::new(&self.world, tuning);
         let (mut next, mut wrong) = (0, None);
-        let outcome =
-            run_watched(&self.world, tuning, order, &mut |glimpse| guard.see(glimpse), &mut |frame| {
-                wrong = self
-                    .frames
-                    .get(next)
-                    .map_or(Some("a frame too many".to_owned()), |it| difference(it, &frame));
-                next += 1;
-                if wrong.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
+        let job = Job { world: &self.world, tuning, inputs: None };
+        let outcome = run_watched(job, order, &mut |glimpse| guard.see(glimpse), &mut |frame| {
+            wrong = self
+                .frames
+                .get(next)
+                .map_or(Some("a frame too many".to_owned()), |it| difference(it, &frame));
+            next += 1;
+            if wrong.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
         if let Some(wrong) = wrong {
             return Err(wrong);
         }

@@ -43,6 +43,24 @@ impl Course {
     }
 }
 
+/// Something done to a body from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Act {
+    pub body: Place,
+    pub deed: Deed,
+}
+
+/// What is done to a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Its number changes.
+    Stir(u64),
+    /// It comes into being.
+    Appear(Course),
+    /// It is no more.
+    Vanish,
+}
+
 /// The numbers of a body after each round, and among how many it is split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbers {
@@ -93,7 +111,7 @@ impl Tiny {
     }
 }
 
-fn speed(number: u64) -> i64 {
+pub fn speed(number: u64) -> i64 {
     [-4, -1, -1, 0, 0, 0, 1, 1, 4][(number >> 40) as usize % 9]
 }
 
@@ -115,6 +133,7 @@ impl Dynamics for Tiny {
     type Flight = Course;
     type Memory = u64;
     type Standing = Numbers;
+    type Action = Act;
 
     fn same_standing(a: &Numbers, b: &Numbers) -> bool {
         a == b
@@ -197,6 +216,42 @@ impl Dynamics for Tiny {
             }
         }
         response
+    }
+
+    fn subject(action: &Act) -> Place {
+        action.body
+    }
+
+    fn steer(
+        &self,
+        tick: Tick,
+        crew: &mut Vec<(Place, Course)>,
+        actions: &[(u64, Act)],
+    ) -> Vec<(Place, Option<Course>)> {
+        let mut news: Vec<(Place, Option<Course>)> = Vec::new();
+        for (_, Act { body, deed }) in actions {
+            let course = match (crew.binary_search_by_key(body, |(place, _)| *place), deed) {
+                (Ok(at), Deed::Vanish) => {
+                    crew.remove(at);
+                    None
+                }
+                (Ok(at), Deed::Stir(number)) => {
+                    let course = &mut crew[at].1;
+                    let since = course.since.max(tick);
+                    let number = stir(&[course.number, *number]);
+                    *course = Course { since, at: course.place_at(since), speed: speed(number), number };
+                    Some(*course)
+                }
+                (Err(at), Deed::Appear(course)) => {
+                    crew.insert(at, (*body, *course));
+                    Some(*course)
+                }
+                _ => continue,
+            };
+            news.retain(|(place, _)| place != body);
+            news.push((*body, course));
+        }
+        news
     }
 }
 
@@ -301,22 +356,44 @@ impl Tiny {
             _ => Course { since: tick + 1, at: at + speed, speed, number },
         }
     }
+}
 
-    /// The reference: everybody in one crew, tick by tick. States of all bodies at all ticks, and what was seen.
-    pub fn reference(&self) -> (Vec<Vec<(i64, u64)>>, u64, u64) {
-        let mut crew = self.start();
-        let mut memories: Vec<Remembered<Tiny>> = Vec::new();
-        let (mut ticks, mut touches, mut new_touches) = (Vec::new(), 0, 0);
-        for tick in 0..=self.last_tick {
-            ticks.push(crew.iter().map(|(_, course)| (course.place_at(tick), course.number)).collect());
-            let response = self.respond(tick, &Moment { crew: &crew, memories: &memories, strangers: &[] });
-            touches += u64::from(response.seen.touches);
-            new_touches += u64::from(response.seen.new_touches);
-            for (place, course) in response.flights {
-                crew[place as usize].1 = course;
-            }
-            memories = response.memories;
+/// The reference: everybody in one crew, tick by tick.
+pub struct Reference<'a> {
+    tiny: &'a Tiny,
+    /// The tick it has come to.
+    pub tick: Tick,
+    pub crew: Vec<(Place, Course)>,
+    memories: Vec<Remembered<Tiny>>,
+    /// What was seen before that tick.
+    pub touches: u64,
+    pub new_touches: u64,
+}
+
+impl<'a> Reference<'a> {
+    pub fn new(tiny: &'a Tiny) -> Self {
+        let (crew, memories) = (tiny.start(), Vec::new());
+        Reference { tiny, tick: 0, crew, memories, touches: 0, new_touches: 0 }
+    }
+
+    /// Goes on to the next tick, with what is done from outside on the way.
+    pub fn advance(&mut self, actions: &[(u64, Act)]) {
+        let moment = Moment { crew: &self.crew, memories: &self.memories, strangers: &[] };
+        let response = self.tiny.respond(self.tick, &moment);
+        self.touches += u64::from(response.seen.touches);
+        self.new_touches += u64::from(response.seen.new_touches);
+        for (place, course) in response.flights {
+            let own = self.crew.iter_mut().find(|(own, _)| *own == place);
+            own.expect("responses are of the crew").1 = course;
         }
-        (ticks, touches, new_touches)
+        self.memories = response.memories;
+        self.tiny.steer(self.tick, &mut self.crew, actions);
+        self.tick += 1;
+    }
+
+    /// Where everybody is.
+    pub fn places(&self) -> Vec<(Place, i64, u64)> {
+        let place = |(body, course): &(Place, Course)| (*body, course.place_at(self.tick), course.number);
+        self.crew.iter().map(place).collect()
     }
 }

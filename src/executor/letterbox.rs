@@ -1,0 +1,53 @@
+//! Where the single-threaded drivers take inputs: they look into it between any two things that happen.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::crowd::Commons;
+use crate::inputs::{Door, Entry, InputError};
+use crate::time::Tick;
+
+/// Inputs that have been let in and not been taken yet.
+pub(super) struct Letterbox {
+    commons: Arc<Commons>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    is_closed: bool,
+    letters: Vec<(Tick, Entry)>,
+}
+
+impl Letterbox {
+    /// An empty one.
+    pub fn new(commons: Arc<Commons>) -> Self {
+        Letterbox { commons, state: Mutex::default() }
+    }
+
+    /// The run is over.
+    pub fn close(&self) {
+        self.lock().is_closed = true;
+    }
+
+    /// Takes everything out, each with the tick at which it holds global virtual time.
+    pub fn empty(&self) -> Vec<(Tick, Entry)> {
+        std::mem::take(&mut self.lock().letters)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Door for Letterbox {
+    fn hold(&self, tick: Tick) -> Result<Tick, InputError> {
+        if self.lock().is_closed {
+            return Err(InputError::Over);
+        }
+        self.commons.counters.hold(tick).map_err(|gvt| InputError::Settled { tick, gvt })
+    }
+
+    fn let_in(&self, held: Tick, entry: Entry) {
+        self.lock().letters.push((held, entry));
+    }
+}

@@ -1,0 +1,71 @@
+//! The list of bodies of a world: those of the scene, and those that come into being during a run.
+//!
+//! It only ever grows, and may be read while it grows. A body's place in it is its place for ever; places ascend
+//! with ids.
+
+use std::ops::Index;
+
+use crate::ids::BodyId;
+use crate::physics::world::BodyDef;
+
+/// Bodies in ascending id.
+#[derive(Clone, Default)]
+pub struct Bodies {
+    scene: Vec<BodyDef>,
+    late: boxcar::Vec<BodyDef>,
+}
+
+impl Bodies {
+    /// The bodies of a scene, in any order.
+    pub fn new(mut scene: Vec<BodyDef>) -> Self {
+        scene.sort_by_key(|body| body.id);
+        Bodies { scene, late: boxcar::Vec::new() }
+    }
+
+    /// The bodies there are at tick 0.
+    pub fn at_start(&self) -> &[BodyDef] {
+        &self.scene
+    }
+
+    /// All bodies there will ever have been, as far as is known.
+    pub fn len(&self) -> usize {
+        self.scene.len() + self.late.count()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All bodies in ascending id.
+    pub fn iter(&self) -> impl Iterator<Item = &BodyDef> {
+        (0..self.len()).map(|place| &self[place])
+    }
+
+    /// The place of the body with this id.
+    pub fn place(&self, id: BodyId) -> Option<usize> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self[middle].id < id { low = middle + 1 } else { high = middle }
+        }
+        (low < self.len() && self[low].id == id).then_some(low)
+    }
+
+    /// Adds a body with an id above all others. One caller at a time. Returns its place.
+    pub(crate) fn push(&self, body: BodyDef) -> usize {
+        self.scene.len() + self.late.push(body)
+    }
+}
+
+impl Index<usize> for Bodies {
+    type Output = BodyDef;
+
+    #[inline]
+    fn index(&self, place: usize) -> &BodyDef {
+        match self.scene.get(place) {
+            Some(body) => body,
+            None => &self.late[place - self.scene.len()],
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The company an entity keeps: bodies that come and go, by actions from outside or handed over by others.
+//!
+//! A handover happens at global virtual time, where everything before is settled: giver and taker both begin anew
+//! at that tick with their new crews, so nobody else need be asked. Which bodies share an entity never changes a
+//! result.
+
+use super::{Debt, Entity, Origin};
+use crate::protocol::dynamics::{Dynamics, Place, Remembered};
+use crate::protocol::message::{EntityId, Message, Outbox, Party};
+use crate::time::Tick;
+
+/// An action that reached an entity after its subject had been handed over: to be sent on.
+pub struct Forward<D: Dynamics> {
+    /// To whom.
+    pub to: EntityId,
+    /// What.
+    pub action: D::Action,
+}
+
+/// A crew at a tick, what its pairs remember from the tick before, and whether somebody was held then.
+struct Present<D: Dynamics> {
+    crew: Vec<(Place, D::Flight)>,
+    memories: Vec<Remembered<D>>,
+    expectant: bool,
+}
+
+impl<D: Dynamics> Entity<D> {
+    /// Somebody outside acts on a body at a tick, which must not lie below global virtual time: on the way from
+    /// that tick to the next, in the order of `number`. Nothing happens if the body is no more.
+    pub fn act(
+        &mut self,
+        tick: Tick,
+        number: u64,
+        action: D::Action,
+        out: &mut Outbox<D>,
+    ) -> Option<Forward<D>> {
+        let subject = D::subject(&action);
+        if self.members.binary_search(&subject).is_err() {
+            return self.given.get(&subject).map(|to| Forward { to: *to, action });
+        }
+        let actions = self.actions.entry(tick).or_default();
+        let at = actions.partition_point(|(other, _)| *other < number);
+        actions.insert(at, (number, action));
+        // A plan that is on its way was made without it.
+        self.changes += 1;
+        self.stats.actions += 1;
+        self.stats.primary_rollbacks += u64::from(self.lvt() > tick);
+        self.cut(tick, out);
+        None
+    }
+
+    /// Whether it has no bodies, and nothing that could still change gives it any.
+    pub(super) fn has_no_future(&self, gvt: Tick) -> bool {
+        let is_empty = match (self.history.latest(), &self.origin) {
+            (Some(latest), _) => latest.crew.is_empty() && latest.first <= gvt,
+            (None, Some(origin)) => origin.crew.is_empty() && origin.first <= gvt,
+            (None, None) => true,
+        };
+        is_empty && self.actions.is_empty()
+    }
+
+    /// Is counted no more, until somebody hands it bodies.
+    pub(super) fn vacate(&mut self, out: &mut Outbox<D>) {
+        self.history.clear(self.lvt());
+        self.origin = None;
+        self.members.clear();
+        out.count(self.counted, None);
+        self.counted = None;
+    }
+
+    /// Whether it could hand over bodies now: it stands at global virtual time, and is waiting for nothing.
+    pub fn can_hand_over(&self, gvt: Tick) -> bool {
+        self.owed.is_empty() && !self.writing && self.counted == Some(gvt)
+    }
+
+    /// Hands over some of its bodies. Ask [`Entity::can_hand_over`] first.
+    pub fn hand_over(&mut self, bodies: &[Place], to: EntityId, gvt: Tick, out: &mut Outbox<D>) {
+        debug_assert!(self.can_hand_over(gvt), "{} is not at {gvt}", self.id);
+        let present = self.present(gvt);
+        let leaves = |place: &Place| bodies.contains(place);
+        let about = |known: &Remembered<D>, side: &dyn Fn(&Place) -> bool| {
+            let partner = match &known.partner {
+                crate::protocol::PartnerKey::Body(place) => side(place),
+                crate::protocol::PartnerKey::Static(_) => false,
+            };
+            side(&known.own) || partner
+        };
+        let (leaving, staying) = present.crew.into_iter().partition(|(place, _)| leaves(place));
+        let with = |side: &dyn Fn(&Place) -> bool| -> Vec<Remembered<D>> {
+            present.memories.iter().filter(|known| about(known, side)).cloned().collect()
+        };
+        let party = Party {
+            crew: leaving,
+            memories: with(&leaves),
+            expectant: present.expectant,
+            actions: self.take_actions_on(&leaves),
+        };
+        let memories = with(&|place| !leaves(place));
+        self.begin_anew(gvt, Present { crew: staying, memories, expectant: present.expectant }, out);
+        for place in party.bodies() {
+            self.given.insert(place, to);
+        }
+        self.stats.handovers += 1;
+        let serial = self.owe(Debt { event: None });
+        out.messages.push((to, Message::Join { serial, tick: gvt, party: Box::new(party) }));
+    }
+
+    /// Takes in bodies that somebody hands over.
+    pub(super) fn on_join(&mut self, tick: Tick, party: Party<D>, out: &mut Outbox<D>) {
+        self.cut(tick, out);
+        let mut present = self.present(tick);
+        for place in party.bodies() {
+            self.given.remove(&place);
+        }
+        present.crew.extend(party.crew);
+        present.crew.sort_by_key(|(place, _)| *place);
+        present.memories.extend(party.memories);
+        present.expectant |= party.expectant;
+        for (tick, number, action) in party.actions {
+            let actions = self.actions.entry(tick).or_default();
+            let at = actions.partition_point(|(other, _)| *other < number);
+            actions.insert(at, (number, action));
+        }
+        self.begin_anew(tick, present, out);
+    }
+
+    /// The crew as it is at `tick`, where its timeline ends.
+    fn present(&self, tick: Tick) -> Present<D> {
+        let none = Present { crew: Vec::new(), memories: Vec::new(), expectant: false };
+        match (self.history.latest(), &self.origin) {
+            (Some(latest), _) if latest.last == tick => {
+                // Pairs remember only if they touched at the tick before: then the segment is one tick long.
+                let is_single = latest.first == tick;
+                let memories = if is_single { latest.memories.clone() } else { Vec::new() };
+                Present { crew: latest.crew.clone(), memories, expectant: is_single && latest.expectant }
+            }
+            (None, Some(origin)) if origin.first == tick => Present {
+                crew: origin.crew.clone(),
+                memories: origin.memories.clone(),
+                expectant: origin.expectant,
+            },
+            _ => none,
+        }
+    }
+
+    /// Begins anew at `tick` with another crew. What was known there is taken back; the table will say it again.
+    fn begin_anew(&mut self, tick: Tick, present: Present<D>, out: &mut Outbox<D>) {
+        self.settle(tick);
+        let lost = self.history.clear(tick);
+        self.withdraw(lost, out);
+        self.version += 1;
+        self.changes += 1;
+        self.base = tick;
+        self.members = present.crew.iter().map(|(place, _)| *place).collect();
+        self.members.extend(self.actions.values().flatten().map(|(_, action)| D::subject(action)));
+        self.members.sort_unstable();
+        self.members.dedup();
+        let Present { crew, memories, expectant } = present;
+        self.origin = Some(Origin { first: tick, crew, memories, expectant });
+        self.recount(out);
+    }
+
+    fn take_actions_on(&mut self, leaves: &dyn Fn(&Place) -> bool) -> Vec<(Tick, u64, D::Action)> {
+        let mut taken = Vec::new();
+        for (tick, actions) in &mut self.actions {
+            actions.retain(|(number, action)| {
+                let stays = !leaves(&D::subject(action));
+                if !stays {
+                    taken.push((*tick, *number, action.clone()));
+                }
+                stays
+            });
+        }
+        self.actions.retain(|_, actions| !actions.is_empty());
+        taken
+    }
+}

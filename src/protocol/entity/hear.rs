@@ -1,0 +1,168 @@
+//! Hearing: every message is handled in full when it arrives, in every phase, and answered at once.
+
+use std::sync::Arc;
+
+use super::Entity;
+use crate::protocol::dynamics::{Dynamics, Place, Stranger};
+use crate::protocol::history::Known;
+use crate::protocol::message::{At, EntityId, Message, Outbox, Version};
+use crate::time::Tick;
+
+impl<D: Dynamics> Entity<D> {
+    /// Handles a message in full. The answer, if one is due, is the last thing in the outbox.
+    pub fn handle(&mut self, from: EntityId, message: Message<D>, out: &mut Outbox<D>) {
+        match message {
+            Message::Event { at, serial, mine, flight, yours } => {
+                let refused = !self.on_event(from, at, mine, &flight, yours, out);
+                out.messages.push((from, Message::Answer { serial, refused }));
+            }
+            Message::Antievent { at, serial } => {
+                let about = |known: &Known<D>| known.entity == from && known.version == at.from;
+                self.forget(at.tick, at.to, about, out);
+                out.messages.push((from, Message::Answer { serial, refused: false }));
+            }
+            Message::Standing { at, serial, mine, standing } => {
+                self.on_standing(from, at, mine, standing, out);
+                out.messages.push((from, Message::Answer { serial, refused: false }));
+            }
+            Message::Join { serial, tick, party } => {
+                self.on_join(tick, *party, out);
+                out.messages.push((from, Message::Answer { serial, refused: false }));
+            }
+            Message::Answer { serial, refused } => {
+                let debt = self.owed.remove(&serial).expect("invariant: only what is owed is answered");
+                if let Some((at, to, own, body)) = debt.event.filter(|_| refused) {
+                    // The other side has taken that back: there is no such contact.
+                    let about = |known: &Known<D>| {
+                        known.entity == to && known.version == at.to && known.stranger.body == body
+                    };
+                    self.forget_touch(at.tick, at.from, about, own, out);
+                }
+            }
+        }
+    }
+
+    fn on_event(
+        &mut self,
+        from: EntityId,
+        at: At,
+        body: Place,
+        flight: &D::Flight,
+        own: Place,
+        out: &mut Outbox<D>,
+    ) -> bool {
+        if self.history.at(at.tick, at.to).is_none() {
+            return false;
+        }
+        self.stats.primary_rollbacks += u64::from(self.lvt() > at.tick);
+        self.cut(at.tick, out);
+        let segment = self.history.at(at.tick, at.to).expect("invariant: a cut keeps the tick it is for");
+        if note(&mut segment.strangers, (from, at.from), body, own, flight) {
+            segment.response = None;
+            self.changes += 1;
+        }
+        true
+    }
+
+    fn on_standing(
+        &mut self,
+        from: EntityId,
+        at: At,
+        body: Place,
+        standing: Arc<D::Standing>,
+        out: &mut Outbox<D>,
+    ) {
+        let Some(segment) = self.history.at(at.tick, at.to).filter(|segment| segment.last == at.tick) else {
+            return;
+        };
+        let about = |known: &&mut Known<D>| {
+            known.entity == from && known.version == at.from && known.stranger.body == body
+        };
+        let Some(known) = segment.strangers.iter_mut().find(about) else { return };
+        let same = known.stranger.standing.as_ref().is_some_and(|old| D::same_standing(old, &standing));
+        known.stranger.standing = Some(standing);
+        if !same {
+            segment.response = None;
+            self.changes += 1;
+            self.stats.primary_rollbacks += u64::from(self.lvt() > at.tick);
+            self.cut(at.tick, out);
+        }
+    }
+
+    /// Forgets strangers at a moment, if that moment still exists.
+    fn forget(
+        &mut self,
+        tick: Tick,
+        version: Version,
+        about: impl Fn(&Known<D>) -> bool,
+        out: &mut Outbox<D>,
+    ) {
+        let Some(segment) = self.history.at(tick, version).filter(|segment| segment.last == tick) else {
+            return;
+        };
+        let before = segment.strangers.len();
+        segment.strangers.retain(|known| !about(known));
+        if segment.strangers.len() != before {
+            self.forgot(tick, version, out);
+        }
+    }
+
+    /// Forgets that one of its own bodies touches a stranger.
+    fn forget_touch(
+        &mut self,
+        tick: Tick,
+        version: Version,
+        about: impl Fn(&Known<D>) -> bool,
+        own: Place,
+        out: &mut Outbox<D>,
+    ) {
+        let Some(segment) = self.history.at(tick, version).filter(|segment| segment.last == tick) else {
+            return;
+        };
+        let mut changed = false;
+        for known in segment.strangers.iter_mut().filter(|known| about(known)) {
+            let before = known.stranger.touches.len();
+            known.stranger.touches.retain(|touched| *touched != own);
+            changed |= known.stranger.touches.len() != before;
+        }
+        segment.strangers.retain(|known| !known.stranger.touches.is_empty());
+        if changed {
+            self.forgot(tick, version, out);
+        }
+    }
+
+    fn forgot(&mut self, tick: Tick, version: Version, out: &mut Outbox<D>) {
+        let segment = self.history.at(tick, version).expect("invariant: it was there a moment ago");
+        segment.response = None;
+        let strangers = &segment.strangers;
+        let mut tales = std::mem::take(&mut segment.tales);
+        tales.retain(|tale| strangers.iter().any(|known| known.entity == tale.to));
+        segment.tales = tales;
+        self.changes += 1;
+        self.stats.secondary_rollbacks += u64::from(self.lvt() > tick);
+        self.cut(tick, out);
+    }
+}
+
+/// Adds a touch with a stranger to a list. Says whether that is news.
+pub(super) fn note<D: Dynamics>(
+    strangers: &mut Vec<Known<D>>,
+    (entity, version): (EntityId, Version),
+    body: Place,
+    own: Place,
+    flight: &D::Flight,
+) -> bool {
+    let same = |known: &&mut Known<D>| {
+        known.entity == entity && known.version == version && known.stranger.body == body
+    };
+    if let Some(known) = strangers.iter_mut().find(same) {
+        let news = known.stranger.touches.binary_search(&own);
+        if let Err(at) = news {
+            known.stranger.touches.insert(at, own);
+        }
+        return news.is_err();
+    }
+    let stranger = Stranger { body, flight: flight.clone(), touches: vec![own], standing: None };
+    strangers.push(Known { entity, version, stranger });
+    true
+}

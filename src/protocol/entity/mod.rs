@@ -1,0 +1,317 @@
+//! The state machine of an entity: step, resolve, roll back.
+//!
+//! *Step*: nothing is owed, and it flies on. *Resolve*: contacts have been told and not all are answered yet.
+//! *Rollback*: something in its past has changed; what came after is taken back, those who were told are told
+//! otherwise, and it goes on from there. Phases only decide whether it may step; messages are handled in all.
+
+mod company;
+mod hear;
+mod step;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::bucket::{Found, Track};
+use super::dynamics::{Dynamics, Place, Remembered};
+use super::history::{History, Lost};
+use super::message::{At, EntityId, Message, Outbox, Version};
+use super::stats::Stats;
+use crate::time::Tick;
+pub use company::Forward;
+
+/// How far ahead an entity responds to contacts before it has any experience.
+const CONTACT_AHEAD_AT_FIRST: u64 = 16;
+/// More than this is never worth remembering.
+const CONTACT_AHEAD_MAX: u64 = 256;
+
+/// How far entities may run ahead. None of this changes a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most ticks above the lowest local virtual time. At least 1.
+    pub window: u64,
+    /// Most ticks above the lowest local virtual time at which a contact may still be responded to: fly far, touch near.
+    /// `None`: as far as has proved worthwhile for each entity.
+    pub contact_window: Option<u64>,
+    /// Fly only if that gives at least so many ticks, unless everybody waits for this entity.
+    pub stride_min: u64,
+    /// Shorten the strides of those who are often rolled back.
+    pub adaptive: bool,
+    /// The last tick of the run.
+    pub last_tick: Tick,
+}
+
+/// What an entity is about to do next.
+pub enum Step<D: Dynamics> {
+    /// Fly on: to be written into the table, whose answer goes to [`Entity::written`].
+    Write(Plan<D>),
+    /// It has told something and must hear the answers first, or it knows that it has yet to be told something.
+    Owes,
+    /// It is as far ahead as it may be; to be tried again when the lowest local virtual time reaches this
+    /// tick.
+    WaitFor(Tick),
+    /// It has reached the last tick.
+    Done,
+}
+
+/// Flights to be written into the table.
+pub struct Plan<D: Dynamics> {
+    /// Who.
+    pub entity: EntityId,
+    /// In which version.
+    pub version: Version,
+    /// First tick.
+    pub first: Tick,
+    /// Last tick, if nothing else is met.
+    pub last: Tick,
+    /// Where the crew touches static geometry or itself, if it does before or at `last`.
+    pub own_touch: Option<Tick>,
+    /// Bodies and their flights.
+    pub crew: Vec<(Place, D::Flight)>,
+    /// What is new about the crew's flights; nothing for who is no more.
+    departures: Vec<(Place, Option<D::Flight>)>,
+    /// How much had changed when the plan was made: it is void if more has.
+    changes: u64,
+}
+
+/// What the table answers to a plan.
+pub struct Written<D: Dynamics> {
+    /// The tick the flights were cut at, because something is touched there; else the plan's last.
+    pub last: Tick,
+    /// Everything that is touched at `last`.
+    pub found: Vec<Found<D>>,
+    /// The tracks as they stand in the table.
+    pub tracks: Vec<Arc<Track<D>>>,
+}
+
+/// Something sent and not answered yet: to whom an event went, about which contact.
+struct Debt {
+    event: Option<(At, EntityId, Place, Place)>,
+}
+
+/// Where an entity begins: at the start of the run, when it comes into being, or anew when its crew changes.
+struct Origin<D: Dynamics> {
+    /// The first tick it writes.
+    first: Tick,
+    crew: Vec<(Place, D::Flight)>,
+    /// What pairs remember that touched at `first - 1`.
+    memories: Vec<Remembered<D>>,
+    /// Whether somebody was held at `first - 1`.
+    expectant: bool,
+}
+
+/// Actions from outside that wait for their tick, in the order they were given.
+type Actions<A> = BTreeMap<Tick, Vec<(u64, A)>>;
+
+/// A body, or a crew of bodies with one local virtual time.
+pub struct Entity<D: Dynamics> {
+    id: EntityId,
+    /// Its local virtual time before it has written anything.
+    base: Tick,
+    /// How it begins; kept until that is settled. Nothing if it has no bodies and no future.
+    origin: Option<Origin<D>>,
+    history: History<D>,
+    /// Every body that is or was of the crew at a tick that is not settled, ascending.
+    members: Vec<Place>,
+    actions: Actions<D::Action>,
+    /// Bodies it has handed over, and to whom: who asks for them is sent on.
+    given: BTreeMap<Place, EntityId>,
+    version: Version,
+    /// What it has sent and not heard an answer to.
+    owed: BTreeMap<u64, Debt>,
+    serial: u64,
+    /// The tick it is counted at: its local virtual time, or nowhere if it has no bodies and no future.
+    counted: Option<Tick>,
+    /// How often what it knows has changed.
+    changes: u64,
+    /// A plan is on its way to the table.
+    writing: bool,
+    /// Ticks it flies at a time: halved by every rollback, doubled by every flight that met nobody.
+    stride: u64,
+    /// Ticks ahead of global virtual time at which it responds to contacts: halved when a response was in vain,
+    /// one more for every response that was not.
+    contact_ahead: u64,
+    stats: Stats,
+}
+
+impl<D: Dynamics> Entity<D> {
+    /// An entity at the start of the run, to be counted at tick 0. Bodies in ascending order.
+    pub fn new(id: EntityId, start: Vec<(Place, D::Flight)>) -> Self {
+        let members = start.iter().map(|(place, _)| *place).collect();
+        let origin = Origin { first: 0, crew: start, memories: Vec::new(), expectant: false };
+        Entity {
+            id,
+            base: 0,
+            origin: Some(origin),
+            history: History::default(),
+            members,
+            actions: BTreeMap::new(),
+            given: BTreeMap::new(),
+            version: 0,
+            owed: BTreeMap::new(),
+            serial: 0,
+            counted: Some(0),
+            changes: 0,
+            writing: false,
+            stride: u64::MAX,
+            contact_ahead: CONTACT_AHEAD_AT_FIRST,
+            stats: Stats::default(),
+        }
+    }
+
+    /// An entity that comes into being during the run, to be counted at `base`. It has no body yet, and gets one
+    /// by an action at tick `at`, which is `base` or later.
+    pub fn unborn(id: EntityId, base: Tick, (at, number, birth): (Tick, u64, D::Action)) -> Self {
+        let mut entity = Entity::new(id, Vec::new());
+        entity.base = base;
+        entity.counted = Some(base);
+        entity.origin =
+            Some(Origin { first: base + 1, crew: Vec::new(), memories: Vec::new(), expectant: false });
+        entity.members.push(D::subject(&birth));
+        entity.actions.insert(at, vec![(number, birth)]);
+        entity
+    }
+
+    /// Its name.
+    pub fn id(&self) -> EntityId {
+        self.id
+    }
+
+    /// What it has done so far.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Local virtual time: the last tick it has written.
+    pub fn lvt(&self) -> Tick {
+        self.history.latest().map_or(self.base, |segment| segment.last)
+    }
+
+    /// Whether it has no bodies and no future, and is counted nowhere.
+    pub fn is_vacant(&self) -> bool {
+        self.counted.is_none()
+    }
+
+    /// Messages it has not heard an answer to.
+    pub fn owes(&self) -> usize {
+        self.owed.len()
+    }
+
+    /// Whether it has nothing more to do, unless somebody tells it something.
+    pub fn is_done(&self, limits: &Limits) -> bool {
+        self.owed.is_empty()
+            && !self.writing
+            && (self.is_vacant() || self.history.latest().is_some_and(|l| l.last >= limits.last_tick))
+    }
+
+    /// The phase it is in, in the words of Time Warp.
+    pub fn phase(&self) -> &'static str {
+        if !self.owed.is_empty() {
+            "resolve or rollback"
+        } else if self.writing {
+            "write"
+        } else if self.is_vacant() {
+            "vacant"
+        } else {
+            "step"
+        }
+    }
+
+    /// Every body that is or was of its crew at a tick that is not settled, ascending.
+    pub fn members(&self) -> &[Place] {
+        &self.members
+    }
+
+    /// The first of its bodies; any if it has none.
+    pub fn body(&self) -> Place {
+        self.members.first().copied().unwrap_or(0)
+    }
+
+    /// Segments it keeps.
+    pub fn segments(&self) -> usize {
+        self.history.len()
+    }
+
+    /// Takes back everything after `tick` though nothing calls for it: to see that it comes out the same again.
+    /// The tick must not lie below global virtual time.
+    pub fn take_back(&mut self, tick: Tick, out: &mut Outbox<D>) {
+        self.cut(tick, out);
+    }
+
+    /// Takes back everything after `tick`, and tells those who had been told about it.
+    fn cut(&mut self, tick: Tick, out: &mut Outbox<D>) {
+        let lvt = self.lvt();
+        if lvt <= tick {
+            return;
+        }
+        self.version += 1;
+        self.changes += 1;
+        self.stats.undo(lvt - tick);
+        // What turned out to be too far is known: the next flight is at most half as long as the one cut short.
+        self.stride = ((lvt - tick) / 2).clamp(1, self.stride);
+        if self.history.hurried_from(tick) {
+            self.contact_ahead /= 2;
+        }
+        let lost = self.history.cut(tick);
+        self.withdraw(lost, out);
+        out.land(&self.members, tick);
+        self.recount(out);
+    }
+
+    /// Tells those it touched at moments that are gone.
+    fn withdraw(&mut self, lost: Vec<Lost<D>>, out: &mut Outbox<D>) {
+        for Lost { tick, version, strangers } in lost {
+            let mut told: Vec<(EntityId, Version)> =
+                strangers.iter().map(|known| (known.entity, known.version)).collect();
+            told.sort_unstable();
+            told.dedup();
+            for (to, theirs) in told {
+                let serial = self.owe(Debt { event: None });
+                self.stats.antievents += 1;
+                let at = At { tick, from: version, to: theirs };
+                out.messages.push((to, Message::Antievent { at, serial }));
+            }
+        }
+    }
+
+    /// A serial number for something that is to be answered.
+    fn owe(&mut self, debt: Debt) -> u64 {
+        self.serial += 1;
+        self.owed.insert(self.serial, debt);
+        self.serial
+    }
+
+    /// Global virtual time has moved: what lies below it is settled, and let go.
+    pub fn settle(&mut self, gvt: Tick) {
+        if gvt > self.base && self.history.len() > 0 {
+            self.origin = None;
+        }
+        while self.actions.first_key_value().is_some_and(|(tick, _)| *tick < gvt) {
+            self.actions.pop_first();
+        }
+        let (stats, ahead) = (&mut self.stats, &mut self.contact_ahead);
+        self.history.drop_before(gvt, |segment| {
+            if let Some(response) = &segment.response {
+                stats.commit(&response.seen);
+                *ahead = (*ahead + 1).min(CONTACT_AHEAD_MAX);
+            }
+        });
+    }
+
+    /// At the end of the run: everything is settled. What touches at the last tick is seen, though it no longer
+    /// acts.
+    pub fn finish(&mut self, dynamics: &D) -> Stats {
+        let stats = &mut self.stats;
+        self.history.drop_before(Tick::MAX, |segment| match &segment.response {
+            Some(response) => stats.commit(&response.seen),
+            None if segment.touches() => stats.commit(&segment.respond(dynamics).seen),
+            None => {}
+        });
+        self.stats
+    }
+
+    fn recount(&mut self, out: &mut Outbox<D>) {
+        let lvt = Some(self.lvt());
+        out.count(self.counted, lvt);
+        self.counted = lvt;
+    }
+}

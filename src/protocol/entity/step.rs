@@ -1,0 +1,225 @@
+//! Stepping: what an entity does next, what it tells, and what comes of the table's answer.
+
+use std::sync::Arc;
+
+use super::{Debt, Entity, Limits, Plan, Step, Written};
+use crate::protocol::bucket::Found;
+use crate::protocol::counters::Now;
+use crate::protocol::dynamics::{Dynamics, PartnerKey, Place, Response};
+use crate::protocol::history::{Known, Segment, Tale};
+use crate::protocol::message::{At, EntityId, Message, Outbox, Version};
+use crate::time::Tick;
+
+/// A crew with its flights, and what is new about them.
+type Onward<D> = (Vec<(Place, <D as Dynamics>::Flight)>, Vec<(Place, Option<<D as Dynamics>::Flight>)>);
+
+impl<D: Dynamics> Entity<D> {
+    /// What to do next. Responds to what it touches, and tells its standing where that is needed.
+    pub fn step(&mut self, dynamics: &D, limits: &Limits, now: Now, out: &mut Outbox<D>) -> Step<D> {
+        if !self.owed.is_empty() || self.writing {
+            return Step::Owes;
+        }
+        if self.has_no_future(now.gvt) {
+            self.vacate(out);
+            return Step::Done;
+        }
+        let Some(latest) = self.history.latest() else {
+            let origin = self.origin.as_ref().expect("invariant: who has no past has a beginning");
+            let (first, crew) = (origin.first, origin.crew.clone());
+            // Who comes into being may do so on the way to its first tick.
+            let (crew, departures) =
+                if first > self.base { self.acted_on(dynamics, crew) } else { (crew, Vec::new()) };
+            return Step::Write(self.plan(dynamics, limits, (first, now.floor), crew, departures));
+        };
+        let (lvt, floor) = (latest.last, now.floor);
+        if lvt >= limits.last_tick {
+            return Step::Done;
+        }
+        if latest.touches() {
+            let complete = self.respond(dynamics);
+            self.tell(out);
+            if !self.owed.is_empty() || !complete {
+                return Step::Owes;
+            }
+        }
+        let latest = self.history.latest().expect("invariant: it has written before");
+        if latest.touches() || latest.expectant {
+            // Everybody may go on from the minimum: somebody must.
+            let ahead = limits.contact_window.unwrap_or(self.contact_ahead).min(limits.window);
+            if lvt > floor + ahead {
+                return Step::WaitFor(lvt - ahead);
+            }
+        }
+        let bound = limits.last_tick.min(floor + limits.window);
+        let stride = self.stride(limits);
+        // No more than the window, or it would wait for others to pass it.
+        let worthwhile = limits.stride_min.min(limits.window).min(stride).min(limits.last_tick - lvt).max(1);
+        if lvt + worthwhile > bound && lvt > floor {
+            return Step::WaitFor((lvt + worthwhile - limits.window).max(floor + 1));
+        }
+        let (crew, departures) = self.onward(dynamics);
+        Step::Write(self.plan(dynamics, limits, (lvt + 1, floor), crew, departures))
+    }
+
+    /// How the crew flies on from its local virtual time, and what is new about that.
+    fn onward(&self, dynamics: &D) -> Onward<D> {
+        let latest = self.history.latest().expect("invariant: it has written before");
+        let (mut crew, mut departures) = (latest.crew.clone(), Vec::new());
+        for (place, flight) in latest.response.iter().flat_map(|response| &response.flights) {
+            let at = crew
+                .binary_search_by_key(place, |(own, _)| *own)
+                .expect("invariant: responses are of the crew");
+            crew[at].1 = flight.clone();
+            departures.push((*place, Some(flight.clone())));
+        }
+        let (crew, steered) = self.acted_on(dynamics, crew);
+        departures.retain(|(place, _)| !steered.iter().any(|(other, _)| other == place));
+        departures.extend(steered);
+        (crew, departures)
+    }
+
+    /// The crew after what is done to it from outside at its local virtual time, and what is new about it.
+    fn acted_on(&self, dynamics: &D, mut crew: Vec<(Place, D::Flight)>) -> Onward<D> {
+        let lvt = self.lvt();
+        let actions = self.actions.get(&lvt).map_or(&[][..], Vec::as_slice);
+        let steered = if actions.is_empty() { Vec::new() } else { dynamics.steer(lvt, &mut crew, actions) };
+        (crew, steered)
+    }
+
+    fn plan(
+        &mut self,
+        dynamics: &D,
+        limits: &Limits,
+        (first, floor): (Tick, Tick),
+        crew: Vec<(Place, D::Flight)>,
+        departures: Vec<(Place, Option<D::Flight>)>,
+    ) -> Plan<D> {
+        let reach = first.saturating_add(self.stride(limits) - 1);
+        let acted_on = self.actions.range(first..).next().map_or(Tick::MAX, |(tick, _)| *tick);
+        let bound = limits.last_tick.min(floor + limits.window).min(reach).min(acted_on).max(first);
+        let own_touch = dynamics.first_own_touch(&crew, first, bound);
+        let last = own_touch.unwrap_or(bound);
+        self.writing = true;
+        Plan {
+            entity: self.id,
+            version: self.version,
+            first,
+            last,
+            own_touch,
+            crew,
+            departures,
+            changes: self.changes,
+        }
+    }
+
+    /// How many ticks it flies at a time: one if it is held, and will most likely be held at the next tick.
+    fn stride(&self, limits: &Limits) -> u64 {
+        let lingers = |response: &Response<D>| response.lingers;
+        let held = self.history.latest().and_then(|latest| latest.response.as_ref()).is_some_and(lingers);
+        match limits.adaptive {
+            true if held => 1,
+            true => self.stride,
+            false => u64::MAX,
+        }
+    }
+
+    /// Works out how it goes on from where it is, unless that is known already. Says whether it knows enough.
+    fn respond(&mut self, dynamics: &D) -> bool {
+        let latest = self.history.latest_mut().expect("invariant: it has written before");
+        if latest.response.is_none() {
+            latest.response = Some(latest.respond(dynamics));
+            self.stats.responses += 1;
+        }
+        latest.response.as_ref().is_some_and(|response| response.complete)
+    }
+
+    /// Tells those it touches what they cannot work out by themselves, if it has not told them already.
+    fn tell(&mut self, out: &mut Outbox<D>) {
+        let latest = self.history.latest_mut().expect("invariant: it has written before");
+        let Some(response) = &latest.response else { return };
+        let mut due: Vec<(EntityId, Version, Place, Arc<D::Standing>)> = Vec::new();
+        for told in &response.told {
+            for known in latest.strangers.iter().filter(|known| known.stranger.touches.contains(&told.own)) {
+                let theirs = |key: &PartnerKey| match key {
+                    PartnerKey::Body(place) => {
+                        latest.strangers.iter().any(|k| k.entity == known.entity && k.stranger.body == *place)
+                    }
+                    PartnerKey::Static(_) => false,
+                };
+                let tale = latest.tales.iter().find(|tale| tale.own == told.own && tale.to == known.entity);
+                // Who touches only them needs no telling: they can work it out. Once told, always told.
+                let needed = tale.is_some() || !told.partners.iter().all(theirs);
+                let is_news = tale.is_none_or(|tale| !D::same_standing(&tale.standing, &told.standing));
+                let twice = due.iter().any(|(to, _, own, _)| *to == known.entity && *own == told.own);
+                if needed && is_news && !twice {
+                    due.push((known.entity, known.version, told.own, told.standing.clone()));
+                }
+            }
+        }
+        let (tick, from) = (latest.last, latest.version);
+        for (to, _, own, standing) in &due {
+            latest.tales.retain(|tale| tale.own != *own || tale.to != *to);
+            latest.tales.push(Tale { own: *own, to: *to, standing: standing.clone() });
+        }
+        for (to, version, own, standing) in due {
+            let serial = self.owe(Debt { event: None });
+            self.stats.standings += 1;
+            let at = At { tick, from, to: version };
+            out.messages.push((to, Message::Standing { at, serial, mine: own, standing }));
+        }
+    }
+
+    /// The table has taken the plan. Those it touches are told; but if anything has changed since the plan was
+    /// made, the plan is void, and its tracks are taken back before anybody has been told.
+    pub fn written(&mut self, plan: Plan<D>, written: Written<D>, out: &mut Outbox<D>) {
+        self.writing = false;
+        if plan.changes != self.changes {
+            for track in &written.tracks {
+                track.cut(track.first);
+            }
+            // Somebody may have met the void tracks already: their version must never come back.
+            self.version += 1;
+            return;
+        }
+        let (memories, expectant) = match (self.history.latest(), &self.origin) {
+            (Some(latest), _) => latest
+                .response
+                .as_ref()
+                .map_or((Vec::new(), false), |response| (response.memories.clone(), response.lingers)),
+            (None, Some(origin)) => (origin.memories.clone(), origin.expectant),
+            (None, None) => (Vec::new(), false),
+        };
+        let took_off = plan.departures.into_iter();
+        out.took_off.extend(took_off.map(|(place, flight)| (place, plan.first, flight)));
+        let mut strangers: Vec<Known<D>> = Vec::new();
+        for Found { own, other } in &written.found {
+            let at = At { tick: written.last, from: plan.version, to: other.version };
+            let flight =
+                &plan.crew.iter().find(|(place, _)| place == own).expect("invariant: own is of the crew").1;
+            let serial = self.owe(Debt { event: Some((at, other.entity, *own, other.body)) });
+            self.stats.events += 1;
+            let event = Message::Event { at, serial, mine: *own, flight: flight.clone(), yours: other.body };
+            out.messages.push((other.entity, event));
+            super::hear::note(&mut strangers, (other.entity, other.version), other.body, *own, &other.flight);
+        }
+        if written.found.is_empty() {
+            self.stride = self.stride.saturating_mul(2);
+        }
+        self.stats.steps += 1;
+        self.stats.ticks += written.last + 1 - plan.first;
+        self.history.push(Segment {
+            version: plan.version,
+            first: plan.first,
+            last: written.last,
+            crew: plan.crew,
+            tracks: written.tracks,
+            memories,
+            expectant,
+            own_touch: plan.own_touch,
+            strangers,
+            tales: Vec::new(),
+            response: None,
+        });
+        self.recount(out);
+    }
+}
