@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use actix::prelude::*;
 
+use crate::executor::taskgraph::{Note, Occasion};
 use crate::executor::timewarp::{Runtime, Trouble};
 use crate::inputs::Entry;
+use crate::executor::trace::Phase;
 use crate::physics::World;
 use crate::protocol::{Entity, EntityId, Message as Letter, Outbox, Plan, Stats, Step, Written};
 use crate::time::Tick;
@@ -50,10 +52,44 @@ pub(crate) struct TableAnswer {
 
 /// Say what you have done, and what state you are in.
 #[derive(Message)]
-#[rtype(result = "(Stats, String)")]
+#[rtype(result = "()")]
 pub(crate) struct GiveAccount {
     /// The run is over and complete: settle everything.
     pub finished: bool,
+}
+
+/// So many of those who are farthest behind are told about when a run stalls.
+const BEHIND_MAX: usize = 12;
+
+/// What several entities have done, and where those stand that are farthest behind.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Account {
+    pub entities: usize,
+    pub stats: Stats,
+    pub behind: Vec<(Tick, String)>,
+}
+
+impl Account {
+    pub fn note(&mut self, stats: &Stats, behind: Option<(Tick, String)>) {
+        self.entities += 1;
+        self.stats.add(stats);
+        self.behind.extend(behind);
+        if self.behind.len() > 2 * BEHIND_MAX {
+            self.keep_farthest();
+        }
+    }
+
+    pub fn add(&mut self, other: &Account) {
+        self.entities += other.entities;
+        self.stats.add(&other.stats);
+        self.behind.extend(other.behind.iter().cloned());
+        self.keep_farthest();
+    }
+
+    fn keep_farthest(&mut self) {
+        self.behind.sort();
+        self.behind.truncate(BEHIND_MAX);
+    }
 }
 
 /// One entity as an actor.
@@ -68,6 +104,10 @@ pub(crate) struct EntityActor {
     waiting_for: Option<Tick>,
     /// Whether the runtime counts it among those that are done.
     done: bool,
+    /// Since when it has been doing what it is doing; nothing if nobody wants to know.
+    since: Option<u64>,
+    /// What the handler that runs has done, if the task graph is recorded.
+    note: Note,
 }
 
 impl EntityActor {
@@ -80,15 +120,41 @@ impl EntityActor {
             scheduled: false,
             waiting_for: None,
             done: false,
+            since: None,
+            note: Note::default(),
         }
     }
 
+    /// Where it stands, in words.
+    fn whereabouts(&self) -> String {
+        format!(
+            "{} (body {}) at tick {}, phase {}, owes {} answers, keeps {} segments",
+            self.entity.id(),
+            self.runtime.commons.world.bodies[self.entity.body() as usize].id.0,
+            self.entity.lvt(),
+            self.entity.phase(),
+            self.entity.owes(),
+            self.entity.segments()
+        )
+    }
+
     /// Runs a handler unless the run is being ended; a panic ends it.
-    fn guarded(&mut self, act: impl FnOnce(&mut Self)) {
+    fn guarded(&mut self, occasion: Occasion, act: impl FnOnce(&mut Self)) {
         if self.runtime.is_ending() {
             return;
         }
+        let begun = self.runtime.trace_now();
+        let lvt = self.entity.lvt();
+        self.since = begun;
+        let segments = self.entity.segments();
         let caught = catch_unwind(AssertUnwindSafe(|| act(self)));
+        self.runtime.meter(self.arbiter).kept(segments, self.entity.segments());
+        self.mark(Phase::Send);
+        if let (Some(graph), Some(begun), Some(now)) = (self.runtime.graph(), begun, self.since) {
+            let moved = (lvt, self.entity.lvt());
+            graph.ran(self.entity.id(), &occasion, moved, now.saturating_sub(begun), &mut self.note);
+            self.note = Note::default();
+        }
         if let Err(payload) = caught {
             let text = payload.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("unknown panic");
@@ -98,10 +164,20 @@ impl EntityActor {
         }
     }
 
+    /// What it did until now was `phase`; something else begins.
+    fn mark(&mut self, phase: Phase) {
+        if let Some(since) = self.since {
+            let who = (Some(self.entity.id()), self.entity.lvt());
+            self.since = self.runtime.trace(self.arbiter, phase, who, since);
+        }
+    }
+
     /// Sends itself a `StepNow`, behind everything that is already in its mailbox.
     fn schedule(&mut self) {
         if !self.scheduled {
             self.scheduled = true;
+            self.note.nudged = true;
+            self.runtime.meter(self.arbiter).nudged();
             self.runtime.nudge(self.entity.id());
         }
     }
@@ -111,21 +187,25 @@ impl EntityActor {
         let commons = &runtime.commons;
         let now = commons.counters.now();
         self.entity.settle(now.gvt);
-        match self.entity.step(&commons.world, &commons.limits, now, &mut self.out) {
-            Step::Write(plan) => {
-                runtime.stepped(self.arbiter);
-                match runtime.write(plan, now.gvt) {
-                    Some((plan, written)) => {
-                        self.entity.written(plan, written, &mut self.out);
-                        self.carry_out();
-                        self.schedule();
-                    }
-                    None => self.carry_out(),
+        let responses = self.entity.stats().responses;
+        let step = self.entity.step(&commons.world, &commons.limits, now, &mut self.out);
+        let has_responded = self.entity.stats().responses > responses;
+        self.mark(if has_responded { Phase::Respond } else { Phase::Step });
+        match step {
+            Step::Write(plan) => match runtime.write(plan, now.gvt) {
+                Some((plan, written)) => {
+                    self.entity.written(plan, written, &mut self.out);
+                    self.has_written(now.floor);
+                    self.mark(Phase::Write);
+                    self.carry_out();
+                    self.schedule();
                 }
-            }
+                None => self.carry_out(),
+            },
             Step::WaitFor(tick) => {
                 self.carry_out();
                 let is_registered = self.waiting_for == Some(tick) && commons.counters.now().floor < tick;
+                self.note.waits_for = Some(tick);
                 if is_registered || runtime.wait(self.arbiter, self.entity.id(), tick) {
                     self.waiting_for = Some(tick);
                 } else {
@@ -137,6 +217,11 @@ impl EntityActor {
         }
     }
 
+    fn has_written(&mut self, floor: Tick) {
+        let ahead = self.entity.lvt().saturating_sub(floor);
+        self.runtime.meter(self.arbiter).stepped(ahead, &self.entity);
+    }
+
     /// Does what the last handler wanted done: counters first, then messages.
     fn carry_out(&mut self) {
         let id = self.entity.id();
@@ -146,11 +231,16 @@ impl EntityActor {
         if was_done && !done {
             self.runtime.not_done();
         }
+        if self.runtime.graph().is_some() {
+            self.note.sent.extend(self.out.messages.iter().map(|(to, _)| *to));
+        }
         for (to, letter) in self.out.messages.drain(..) {
             self.runtime.send(to, Deliver { from: id, letter });
         }
         if gvt_may_move {
+            self.mark(Phase::Send);
             self.runtime.advance();
+            self.mark(Phase::Gvt);
         }
         if done && !was_done {
             self.runtime.one_done();
@@ -167,7 +257,8 @@ impl Handler<StepNow> for EntityActor {
 
     fn handle(&mut self, _: StepNow, _: &mut Context<Self>) {
         self.scheduled = false;
-        self.guarded(Self::step);
+        self.runtime.meter(self.arbiter).asked();
+        self.guarded(Occasion::Asked, Self::step);
     }
 }
 
@@ -175,7 +266,8 @@ impl Handler<WakeUp> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, _: WakeUp, _: &mut Context<Self>) {
-        self.guarded(|this| {
+        self.runtime.meter(self.arbiter).asked();
+        self.guarded(Occasion::Asked, |this| {
             // The lowest local virtual time may have fallen again: then it must be registered anew.
             this.waiting_for = None;
             this.step();
@@ -187,8 +279,11 @@ impl Handler<Deliver> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, message: Deliver, _: &mut Context<Self>) {
-        self.guarded(|this| {
+        self.runtime.meter(self.arbiter).heard(&message.letter);
+        self.guarded(Occasion::Mail(message.from), |this| {
+            let phase = Phase::of(&message.letter);
             this.entity.handle(message.from, message.letter, &mut this.out);
+            this.mark(phase);
             this.carry_out();
             this.schedule();
         });
@@ -199,7 +294,7 @@ impl Handler<Act> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, message: Act, _: &mut Context<Self>) {
-        self.guarded(|this| {
+        self.guarded(Occasion::Asked, |this| {
             let Act { held, entry } = message;
             match this.entity.act(entry.tick, entry.number, entry.action, &mut this.out) {
                 Some(forward) => this.runtime.send_on(forward.to, Act { held, entry }),
@@ -218,8 +313,11 @@ impl Handler<TableAnswer> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, answer: TableAnswer, _: &mut Context<Self>) {
-        self.guarded(|this| {
+        self.runtime.meter(self.arbiter).table_answered();
+        self.guarded(Occasion::Asked, |this| {
             this.entity.written(answer.plan, answer.written, &mut this.out);
+            this.has_written(this.runtime.commons.counters.now().floor);
+            this.mark(Phase::Table);
             this.carry_out();
             this.schedule();
         });
@@ -227,20 +325,12 @@ impl Handler<TableAnswer> for EntityActor {
 }
 
 impl Handler<GiveAccount> for EntityActor {
-    type Result = MessageResult<GiveAccount>;
+    type Result = ();
 
-    fn handle(&mut self, request: GiveAccount, _: &mut Context<Self>) -> Self::Result {
-        let account = format!(
-            "{} (body {}) at tick {}, phase {}, owes {} answers, keeps {} segments",
-            self.entity.id(),
-            self.runtime.commons.world.bodies[self.entity.body() as usize].id.0,
-            self.entity.lvt(),
-            self.entity.phase(),
-            self.entity.owes(),
-            self.entity.segments()
-        );
+    fn handle(&mut self, request: GiveAccount, _: &mut Context<Self>) {
+        let behind = (!request.finished).then(|| (self.entity.lvt(), self.whereabouts()));
         let world = self.runtime.commons.world.clone();
         let stats = if request.finished { self.entity.finish(&world) } else { *self.entity.stats() };
-        MessageResult((stats, account))
+        self.runtime.account(self.arbiter, &stats, behind);
     }
 }

@@ -37,11 +37,13 @@
 //! | [`protocol`] | how bodies run in their own time and still agree: state machines without threads or clocks |
 //! | [`frame`], [`digest`] | what is committed, and its hash |
 //! | [`record`], [`export`], [`render`] | recordings, CSV and glTF, pictures |
+//! | [`bench`] | tables, plots and projections of measurements |
 //! | [`cli`] | the command line |
 //!
 //! `docs/physics.md` says in words what is computed, `ARCHITECTURE.md` how the parts hang together.
 
 pub mod appearance;
+pub mod bench;
 pub mod cli;
 pub mod digest;
 mod entity;

@@ -13,6 +13,7 @@ use actix::prelude::*;
 use smallvec::SmallVec;
 
 use crate::executor::timewarp::{Runtime, Trouble};
+use crate::executor::trace::Phase;
 use crate::physics::World;
 use crate::protocol::{Bucket, Cell, Dynamics, Found, Grid, Place, Plan, Track, Version, Written};
 use crate::time::Tick;
@@ -199,22 +200,27 @@ pub(crate) struct BucketActor {
     is_held: bool,
     queue: VecDeque<Ticket>,
     runtime: Arc<Runtime>,
+    arbiter: usize,
 }
 
 impl BucketActor {
-    pub fn new(number: u32, runtime: Arc<Runtime>) -> Self {
-        BucketActor { number, bucket: Bucket::default(), is_held: false, queue: VecDeque::new(), runtime }
+    pub fn new(number: u32, runtime: Arc<Runtime>, arbiter: usize) -> Self {
+        let (bucket, queue) = (Bucket::default(), VecDeque::new());
+        BucketActor { number, bucket, is_held: false, queue, runtime, arbiter }
     }
 
     /// Takes a ticket and sends it on; from the last bucket the answer goes out.
     fn take(&mut self, mut ticket: Ticket) {
         self.is_held = true;
         let runtime = self.runtime.clone();
+        let (since, entries) = (runtime.trace_now(), self.bucket.len());
+        let who = (Some(ticket.search.plan.entity), ticket.search.plan.first);
         let passed = catch_unwind(AssertUnwindSafe(|| {
             ticket.search.pass(&runtime.commons.grid, &runtime.commons.world, self.number, &mut self.bucket);
             ticket.held += 1;
             ticket
         }));
+        runtime.meter(self.arbiter).entries(entries, self.bucket.len());
         match passed {
             Ok(ticket) if ticket.wants().is_some() => runtime.pass_on(ticket),
             Ok(ticket) => {
@@ -227,6 +233,9 @@ impl BucketActor {
             }
             Err(_) => runtime.end(Some(Trouble::Bucket { number: self.number })),
         }
+        if let Some(since) = since {
+            runtime.trace(self.arbiter, Phase::Bucket, who, since);
+        }
     }
 }
 
@@ -238,6 +247,7 @@ impl Handler<Ticket> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, ticket: Ticket, _: &mut Context<Self>) {
+        self.runtime.meter(self.arbiter).ticket();
         if self.is_held { self.queue.push_back(ticket) } else { self.take(ticket) }
     }
 }
@@ -246,6 +256,7 @@ impl Handler<LetGo> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, _: LetGo, _: &mut Context<Self>) {
+        self.runtime.meter(self.arbiter).let_go();
         self.is_held = false;
         if let Some(next) = self.queue.pop_front() {
             self.take(next);

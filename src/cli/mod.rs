@@ -5,6 +5,7 @@
 //! all went well, 1 if something failed (or two recordings differ), 2 if the input was wrong, and 130 if it
 //! was interrupted.
 
+mod bench;
 mod check;
 mod console;
 mod diff;
@@ -57,6 +58,7 @@ enum Verb {
     Export(export::Arguments),
     Diff(diff::Arguments),
     Render(render::Arguments),
+    Bench(bench::Arguments),
 }
 
 /// Reads the program's arguments, does what they say, and returns what the program ends with.
@@ -69,6 +71,7 @@ pub fn main() -> ExitCode {
         Verb::Export(arguments) => export::run(&arguments),
         Verb::Diff(arguments) => diff::run(&arguments),
         Verb::Render(arguments) => render::run(&arguments),
+        Verb::Bench(arguments) => bench::run(&arguments),
     };
     match done {
         Ok(exit) => exit.into(),

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::numbers::{change, counted, grouped, short};
-use crate::executor::{Report, Sync};
+use crate::executor::{Census, Report, Sync};
 use crate::protocol::Stats;
 use crate::scene::Scene;
 
@@ -57,6 +57,71 @@ struct Speculation {
     stats: Stats,
     /// Ticks that were committed, as a share of those that were computed.
     efficiency: f64,
+    #[serde(flatten)]
+    census: Census,
+}
+
+impl Speculation {
+    fn of(report: &Report) -> Option<Self> {
+        let stats = report.speculation?;
+        let census = report.census.clone().unwrap_or_default();
+        Some(Speculation { stats, efficiency: stats.efficiency(), census })
+    }
+
+    /// A few lines for people.
+    fn tell(&self, mut line: impl FnMut(&str, String)) {
+        let Speculation { stats, efficiency, census } = self;
+        let rollbacks = counted(stats.primary_rollbacks + stats.secondary_rollbacks, "rollback", "rollbacks");
+        let steps = counted(stats.steps, "step", "steps");
+        line("speculation", format!("{steps}, {rollbacks}, {:.1} % of ticks kept", efficiency * 100.0));
+        let Census { messages, gvt, window, cores, memory, start_stop_s } = census;
+        let mut told = format!(
+            "{} between bodies ({} events, {} antievents, {} standings), {} nudges, {} wake-ups",
+            grouped(messages.between_entities()),
+            grouped(messages.events),
+            grouped(messages.antievents),
+            grouped(messages.standings),
+            grouped(messages.nudges),
+            grouped(messages.wake_ups)
+        );
+        if messages.of_table() > 0 {
+            let _ = write!(told, ", {} with buckets", grouped(messages.of_table()));
+        }
+        line("messages", told);
+        let ahead = short(window.ahead_mean_ticks);
+        line(
+            "window",
+            format!("{ahead} of {} ticks ahead on average ({:.0} %)", window.ticks, window.share * 100.0),
+        );
+        let rounds = counted(gvt.rounds, "round", "rounds");
+        let lag = short(gvt.lag_mean_ticks);
+        line(
+            "GVT",
+            format!(
+                "{rounds}, the farthest body {lag} ticks ahead on average, {} at most",
+                gvt.lag_max_ticks
+            ),
+        );
+        let busy = cores.iter().filter_map(|core| core.busy_share);
+        let busy: Vec<String> = busy.map(|share| format!("{:.0} %", share * 100.0)).collect();
+        if !busy.is_empty() {
+            let ends = short(*start_stop_s);
+            line("cores busy", format!("{} (start and end of the actors take {ends} s)", busy.join(", ")));
+        }
+        let mib = |bytes: u64| short(bytes as f64 / f64::from(1 << 20));
+        line(
+            "histories",
+            format!(
+                "{} segments at most ({} MiB), {} table entries ({} MiB), {} flights ({} MiB)",
+                grouped(memory.segments_peak),
+                mib(memory.history_bytes),
+                grouped(memory.table_entries_peak),
+                mib(memory.table_bytes),
+                grouped(memory.log_entries_peak),
+                mib(memory.log_bytes)
+            ),
+        );
+    }
 }
 
 impl Outcome {
@@ -91,9 +156,7 @@ impl Outcome {
                 (false, true) => Some("static geometry"),
                 (false, false) => None,
             },
-            speculation: report
-                .speculation
-                .map(|stats| Speculation { stats, efficiency: stats.efficiency() }),
+            speculation: Speculation::of(report),
             version: env!("CARGO_PKG_VERSION"),
         }
     }
@@ -131,11 +194,8 @@ impl Outcome {
         let cores = counted(self.cores as u64, "core", "cores");
         let rate = grouped(self.body_ticks_per_second as u64);
         line("speed", format!("{rate} body-ticks/s ({}, {cores})", self.sync));
-        if let Some(Speculation { stats, efficiency }) = &self.speculation {
-            let rollbacks =
-                counted(stats.primary_rollbacks + stats.secondary_rollbacks, "rollback", "rollbacks");
-            let steps = counted(stats.steps, "step", "steps");
-            line("speculation", format!("{steps}, {rollbacks}, {:.1} % of ticks kept", efficiency * 100.0));
+        if let Some(speculation) = &self.speculation {
+            speculation.tell(&mut line);
         }
         if let Some(path) = recording {
             line("recording", path.display().to_string());

@@ -19,12 +19,17 @@ pub(super) struct Output {
 impl Output {
     /// Starts a file that will be called `path` and is not the `input`.
     pub(super) fn begin(path: &Path, input: &Path) -> Result<Self, Failure> {
+        Self::begin_for("--out", path, &[input])
+    }
+
+    /// The same for the flag that asks for it; `taken` are files it must not be.
+    pub(super) fn begin_for(flag: &str, path: &Path, taken: &[&Path]) -> Result<Self, Failure> {
         let refused = |reason: &dyn std::fmt::Display| {
-            Failure::bad_input(format_args!("--out: cannot create {}: {reason}", path.display()))
+            Failure::bad_input(format_args!("{flag}: cannot create {}: {reason}", path.display()))
         };
         // Links are followed: what they lead to is to be replaced.
         let found = fs::canonicalize(path).ok();
-        if found.is_some() && found == fs::canonicalize(input).ok() {
+        if found.is_some() && taken.iter().any(|taken| found == fs::canonicalize(taken).ok()) {
             return Err(refused(&"that is the file to read; choose another name"));
         }
         let output = match (&found, fs::metadata(path)) {

@@ -1,7 +1,10 @@
 //! `anachron run`: simulates a scene and says what came of it.
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
@@ -10,12 +13,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::failure::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::outcome::{Cost, Outcome};
+use super::output::Output;
 use super::progress::Progress;
 use super::recorder::Recorder;
 use super::source::{Changes, Source};
 use super::tuning::TuningArguments;
 use super::{console, resources};
-use crate::executor::{Report, RunError, Simulation, Sync};
+use crate::executor::{Report, RunError, Simulation, Sync, Tracer};
 use crate::record::RecordError;
 use crate::scene::Scene;
 
@@ -47,6 +51,9 @@ pub(super) struct Arguments {
     /// Keep the frames in a file, for `render`, `export` and `diff`
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Write what every core did when to a file, for Perfetto or Chrome (`--sync timewarp` only)
+    #[arg(long, value_name = "FILE.json")]
+    trace: Option<PathBuf>,
     /// Write the outcome as one JSON object to standard output
     #[arg(long)]
     json: bool,
@@ -76,11 +83,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let scene = Source::of(&arguments.source).scene(&arguments.changes)?;
     let cores_asked = arguments.cores.map_or_else(resources::cores, |cores| cores as usize);
     let cores = cores_used(arguments.sync, cores_asked);
-    let simulation = Simulation::new(&scene)?
+    let tracer = arguments.tracer()?;
+    let mut simulation = Simulation::new(&scene)?
         .sync(arguments.sync)
         .cores(cores)
         .tuning(arguments.tuning.for_scene(&scene))
         .chaos_seed(arguments.tuning.chaos_seed());
+    if let Some(tracer) = &tracer {
+        simulation = simulation.traced(tracer.clone());
+    }
     if !arguments.quiet {
         console::warn(&scene.validate()?);
         if arguments.cores.is_some() && cores < cores_asked {
@@ -89,8 +100,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     // The scene is good and Ctrl-C is watched for: only now may an older recording be replaced.
     let interrupt = Interrupt::watch()?;
+    let trace = arguments.begin_trace()?;
     let recorder = arguments.record.as_deref().map(|path| Recorder::create(path, &scene)).transpose()?;
-    let (report, cost) = carry_out(&scene, &simulation, recorder, &interrupt, arguments.quiet)?;
+    let done = carry_out(&scene, &simulation, recorder, &interrupt, arguments.quiet);
+    // A run that failed is worth looking at too.
+    if let (Some(file), Some(tracer)) = (trace, &tracer) {
+        write_trace(file, tracer)?;
+    }
+    let (report, cost) = done?;
     let outcome = Outcome::new(&scene, &report, arguments.sync, cores, &cost);
     if !arguments.quiet {
         console::tell(outcome.text(arguments.record.as_deref(), scene.seconds));
@@ -99,6 +116,38 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         console::print(&outcome.json())?;
     }
     Ok(if report.interrupted { Exit::Interrupted } else { Exit::Done })
+}
+
+/// Slices of a trace that are kept: about 25 MiB in memory, four times that in the file.
+const SLICES_MAX: usize = 1 << 19;
+
+impl Arguments {
+    fn tracer(&self) -> Result<Option<Arc<Tracer>>, Failure> {
+        if self.trace.is_some() && self.sync != Sync::Timewarp {
+            return Err(Failure::bad_input(format_args!(
+                "--trace: `--sync {}` runs on no arbiters, so there is nothing to trace; use `--sync timewarp`",
+                self.sync.name()
+            )));
+        }
+        Ok(self.trace.as_ref().map(|_| Arc::new(Tracer::new(SLICES_MAX))))
+    }
+
+    /// Makes sure that the trace can be written before the run begins.
+    fn begin_trace(&self) -> Result<Option<Output>, Failure> {
+        let Some(path) = &self.trace else { return Ok(None) };
+        let taken: Vec<&Path> = self.record.as_deref().into_iter().chain([self.source.as_path()]).collect();
+        Output::begin_for("--trace", path, &taken).map(Some)
+    }
+}
+
+fn write_trace(file: Output, tracer: &Tracer) -> Result<(), Failure> {
+    let write = || -> std::io::Result<()> {
+        let mut out = BufWriter::new(File::create(file.writable())?);
+        tracer.write(&mut out)?;
+        out.flush()
+    };
+    write().map_err(|error| Failure::failed(format_args!("--trace: cannot write the trace: {error}")))?;
+    file.keep()
 }
 
 fn tell_cores(sync: Sync, cores: usize) {

@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::adversary::{Action, Adversary};
+use super::census::{Census, Meter, Rounds, Stocktaking};
 use super::crowd::{Commons, FrameFeed, is_birth, tally};
 use super::letterbox::Letterbox;
 use super::{Job, RunError, Tally};
@@ -47,8 +48,8 @@ pub fn run(
     job: Job,
     order: Order,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
-) -> Result<(Tally, Stats), RunError> {
-    run_watched(job, order, &mut |_| {}, sink)
+) -> Result<(Tally, Stats, Census), RunError> {
+    run_counted(job, order, &mut |_| {}, sink)
 }
 
 /// The same, shown to `watch` after everything that happens.
@@ -58,6 +59,16 @@ pub fn run_watched(
     watch: &mut dyn FnMut(&Glimpse),
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, Stats), RunError> {
+    let (tally, stats, _) = run_counted(job, order, watch, sink)?;
+    Ok((tally, stats))
+}
+
+fn run_counted(
+    job: Job,
+    order: Order,
+    watch: &mut dyn FnMut(&Glimpse),
+    sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+) -> Result<(Tally, Stats, Census), RunError> {
     let (mut run, _opened) = inputs::open(job.inputs, |known| {
         let run = Run::new(job, order, known);
         (run.letterbox.clone(), run)
@@ -71,7 +82,9 @@ pub fn run_watched(
         stats.add(&if flow.is_continue() { entity.finish(job.world) } else { *entity.stats() });
     }
     let ticks = if flow.is_continue() { job.world.time.last_tick } else { run.commons.counters.gvt() };
-    Ok((tally(&stats, ticks), stats))
+    let meters = std::iter::once(&run.meter);
+    let census = Census::of(meters, &run.rounds, &run.stock, run.commons.limits.window, &[]);
+    Ok((tally(&stats, ticks), stats, census))
 }
 
 struct Run {
@@ -92,6 +105,9 @@ struct Run {
     adversary: Option<Adversary>,
     /// What each entity did in the step that it is to do again, if steps are done twice.
     rehearsals: Option<Vec<Option<Rehearsal>>>,
+    meter: Meter,
+    rounds: Rounds,
+    stock: Stocktaking,
 }
 
 /// Something on its way to an entity.
@@ -136,6 +152,9 @@ impl Run {
                 Order::Sensible | Order::Twice => None,
                 Order::Adversarial(seed) => Some(Adversary::new(seed)),
             },
+            meter: Meter::default(),
+            rounds: Rounds::default(),
+            stock: Stocktaking::new(),
         }
     }
 
@@ -176,6 +195,7 @@ impl Run {
         sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
     ) -> ControlFlow<(), Option<Now>> {
         feed.emit(&self.commons, now.gvt, sink)?;
+        self.count_round(now);
         self.wake(now.floor);
         let counters = &self.commons.counters;
         counters.set_ceiling(self.ceiling(feed));
@@ -242,7 +262,11 @@ impl Run {
         self.make_ready(to);
         match mail {
             Mail::Letter(message) => {
-                self.entities[to.0 as usize].handle(from, message, &mut self.out);
+                self.meter.heard(&message);
+                let entity = &mut self.entities[to.0 as usize];
+                let segments = entity.segments();
+                entity.handle(from, message, &mut self.out);
+                self.meter.kept(segments, entity.segments());
                 self.carry_out(to)
             }
             Mail::Act { held, entry } => self.act(to, held, entry),
@@ -270,13 +294,14 @@ impl Run {
         self.is_ready[id.0 as usize] = false;
         let Commons { world, limits, counters, table, .. } = &*self.commons;
         let entity = &mut self.entities[id.0 as usize];
-        let now = counters.now();
+        let (now, segments) = (counters.now(), entity.segments());
         entity.settle(now.gvt);
         match entity.step(world, limits, now, &mut self.out) {
             Step::Write(plan) => {
                 let (plan, written) = table.write(world, plan, now.gvt);
                 let (first, crew) = (plan.first, self.rehearsals.is_some().then(|| plan.crew.clone()));
                 entity.written(plan, written, &mut self.out);
+                self.meter.stepped(entity.lvt().saturating_sub(now.floor), entity);
                 if let Some(crew) = crew {
                     self.do_twice(id, first, crew);
                 }
@@ -285,6 +310,7 @@ impl Run {
             Step::WaitFor(tick) => self.waiting.entry(tick).or_default().push(id),
             Step::Owes | Step::Done => {}
         }
+        self.meter.kept(segments, self.entities[id.0 as usize].segments());
         self.carry_out(id)
     }
 
@@ -327,9 +353,18 @@ impl Run {
         }
     }
 
+    /// Global virtual time has risen.
+    fn count_round(&mut self, now: Now) {
+        let Commons { counters, limits, .. } = &*self.commons;
+        self.rounds.note(counters, limits.window, now.floor, std::iter::once(&self.meter));
+        self.stock.look(&self.commons, std::iter::once(&self.meter));
+    }
+
     fn wake(&mut self, gvt: Tick) {
         while let Some(waiting) = self.waiting.first_entry().filter(|waiting| *waiting.key() <= gvt) {
-            for id in waiting.remove() {
+            let woken = waiting.remove();
+            self.rounds.woke(woken.len());
+            for id in woken {
                 self.make_ready(id);
             }
         }

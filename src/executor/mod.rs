@@ -1,13 +1,16 @@
 //! Ways of running a scene. All of them commit the same frames, to the bit; [`sequential`] is the definition.
 
 pub mod adversary;
+pub mod census;
 pub mod chaos;
 pub mod crowd;
 mod desk;
 mod letterbox;
 mod report;
 pub mod sequential;
+pub mod taskgraph;
 pub mod timewarp;
+pub mod trace;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -22,8 +25,10 @@ use crate::physics::World;
 use crate::protocol::Stats;
 use crate::scene::{Scene, SceneError};
 use crate::time::Tick;
+pub use census::Census;
 pub use crowd::Tuning;
 pub use report::{Report, Tally};
+pub use trace::Tracer;
 
 /// How a run is carried out. The result is the same for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,6 +145,7 @@ pub struct Simulation {
     /// The scene without its bodies, for those that come late.
     template: Scene,
     inputs: Option<Inputs>,
+    tracer: Option<Arc<Tracer>>,
 }
 
 impl Simulation {
@@ -153,6 +159,7 @@ impl Simulation {
             chaos_seed: 0,
             template: Scene { bodies: Vec::new(), statics: Vec::new(), ..scene.clone() },
             inputs: None,
+            tracer: None,
         })
     }
 
@@ -171,6 +178,12 @@ impl Simulation {
     /// Chooses the order of [`Sync::Chaos`]. The result stays the same.
     pub fn chaos_seed(mut self, seed: u64) -> Self {
         self.chaos_seed = seed;
+        self
+    }
+
+    /// Traces what every core does, where the executor runs on cores. The result stays the same.
+    pub fn traced(mut self, tracer: Arc<Tracer>) -> Self {
+        self.tracer = Some(tracer);
         self
     }
 
@@ -207,7 +220,9 @@ impl Simulation {
         let job = Job { world: &self.world, tuning: &self.tuning, inputs: self.inputs.as_ref() };
         let (tally, speculation) = match self.sync {
             Sync::Sequential => (sequential::run(&self.world, job.inputs, &mut sink)?, None),
-            Sync::Timewarp => with_stats(timewarp::run(job, self.cores, &mut sink)?),
+            Sync::Timewarp => {
+                with_stats(timewarp::run(job, self.cores, self.tracer.clone(), &mut sink)?)
+            }
             Sync::Loop => with_stats(chaos::run(job, chaos::Order::Sensible, &mut sink)?),
             Sync::RollbackCheck => with_stats(chaos::run(job, chaos::Order::Twice, &mut sink)?),
             Sync::Chaos => {
@@ -218,6 +233,6 @@ impl Simulation {
     }
 }
 
-fn with_stats((tally, stats): (Tally, Stats)) -> (Tally, Option<Stats>) {
-    (tally, Some(stats))
+fn with_stats((tally, stats, census): (Tally, Stats, Census)) -> (Tally, Option<(Stats, Census)>) {
+    (tally, Some((stats, census)))
 }

@@ -1,5 +1,6 @@
 //! What a run has to say for itself when it is over.
 
+use super::census::Census;
 use crate::digest::Digest;
 use crate::frame::Frame;
 use crate::physics::World;
@@ -29,6 +30,8 @@ pub struct Report {
     pub tally: Tally,
     /// What speculation did, if the executor speculates.
     pub speculation: Option<Stats>,
+    /// What else was counted meanwhile, if the executor speculates. Depends on the schedule.
+    pub census: Option<Census>,
     /// Frames committed.
     pub frames: u64,
     /// Simulated seconds up to the last committed frame.
@@ -49,6 +52,7 @@ impl Report {
             bodies: world.bodies.len(),
             tally: Tally::default(),
             speculation: None,
+            census: None,
             frames: 0,
             seconds: 0.0,
             start: Totals::default(),
@@ -74,11 +78,11 @@ impl Report {
         mut self,
         world: &World,
         tally: Tally,
-        speculation: Option<Stats>,
+        speculation: Option<(Stats, Census)>,
         digest: Digest,
     ) -> Self {
         self.tally = tally;
-        self.speculation = speculation;
+        (self.speculation, self.census) = speculation.unzip();
         self.digest = digest;
         self.interrupted = self.frames < world.time.frame_count();
         self

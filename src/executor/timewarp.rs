@@ -5,22 +5,25 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix::prelude::*;
 use crossbeam::channel::{self, Receiver, RecvTimeoutError, Sender};
 
+use super::census::{Census, Meter, Rounds, Stocktaking, thread_cpu};
 use super::crowd::{Commons, FrameFeed, is_birth, tally};
+use super::taskgraph::GraphRecorder;
+use super::trace::{Phase, Tracer};
 use super::{Job, RunError, Tally};
-use crate::entity::{Act, Deliver, EntityActor, GiveAccount, StepNow, TableAnswer, WakeUp};
+use crate::entity::{Account, Act, Deliver, EntityActor, GiveAccount, StepNow, TableAnswer, WakeUp};
 use crate::frame::Frame;
 use crate::ids::BodyId;
 use crate::inputs::{self, Door, Entry, InputError};
 use crate::physics::World;
-use crate::protocol::{Entity, EntityId, Now, Plan, Stats, Written};
+use crate::protocol::{Entity, EntityId, Now, Place, Plan, Stats, Written};
 use crate::time::Tick;
 use crate::tvht::{BucketActor, Lane, LetGo, Search, Ticket};
 
@@ -53,7 +56,8 @@ enum News {
 struct Seat {
     arbiter: ArbiterHandle,
     waiting: Mutex<BTreeMap<Tick, Vec<EntityId>>>,
-    steps: AtomicU64,
+    meter: Meter,
+    account: Mutex<Account>,
 }
 
 /// What all actors share.
@@ -72,6 +76,8 @@ pub(crate) struct Runtime {
     unfinished: AtomicU32,
     ending: AtomicBool,
     trouble: Mutex<Option<Trouble>>,
+    rounds: Rounds,
+    tracer: Option<Arc<Tracer>>,
 }
 
 impl Runtime {
@@ -131,8 +137,36 @@ impl Runtime {
         self.addresses[plan.entity.0 as usize].do_send(TableAnswer { plan, written });
     }
 
-    pub fn stepped(&self, arbiter: usize) {
-        self.seats()[arbiter].steps.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    /// What an arbiter counts.
+    pub fn meter(&self, arbiter: usize) -> &Meter {
+        &self.seats()[arbiter].meter
+    }
+
+    /// Now, if what happens is traced.
+    pub fn trace_now(&self) -> Option<u64> {
+        self.tracer.as_ref().map(|tracer| tracer.now())
+    }
+
+    /// A phase that began at `since` ends now. Returns now.
+    pub fn trace(
+        &self,
+        arbiter: usize,
+        phase: Phase,
+        (entity, tick): (Option<EntityId>, Tick),
+        since: u64,
+    ) -> Option<u64> {
+        self.tracer.as_ref().map(|tracer| tracer.end(arbiter, phase, entity, tick, since))
+    }
+
+    /// The same for the thread that takes the frames.
+    fn trace_frames(&self, phase: Phase, gvt: Tick, since: Option<u64>) -> Option<u64> {
+        let tracer = self.tracer.as_ref()?;
+        Some(tracer.end(tracer.frames_lane(), phase, None, gvt, since?))
+    }
+
+    /// The recorder of the task graph, if it is recorded.
+    pub fn graph(&self) -> Option<&GraphRecorder> {
+        self.tracer.as_ref().and_then(|tracer| tracer.graph())
     }
 
     /// Registers an entity that waits for global virtual time to reach `tick`. Says no if that has happened: the
@@ -153,6 +187,8 @@ impl Runtime {
     pub fn advance(&self) {
         let Some(Now { floor, .. }) = self.commons.counters.advance() else { return };
         let _ = self.news.send(News::Gvt);
+        let meters = self.seats().iter().map(|seat| &seat.meter);
+        self.rounds.note(&self.commons.counters, self.commons.limits.window, floor, meters);
         for seat in self.seats() {
             let mut woken: Vec<EntityId> = Vec::new();
             {
@@ -162,6 +198,10 @@ impl Runtime {
                 }
             }
             if !woken.is_empty() {
+                self.rounds.woke(woken.len());
+                if let Some(graph) = self.graph() {
+                    graph.woke(&woken, floor);
+                }
                 // One wake-up for the arbiter, which then wakes its own.
                 let addresses: Vec<Addr<EntityActor>> =
                     woken.iter().map(|id| self.addresses[id.0 as usize].clone()).collect();
@@ -194,6 +234,32 @@ impl Runtime {
         self.one_done();
     }
 
+    /// Sends something to every entity, on its own arbiter: nobody is woken by another thread.
+    fn tell_all<M>(&self, message: impl Fn() -> M + Clone + Send + 'static)
+    where
+        M: Message<Result = ()> + Send + 'static,
+        EntityActor: Handler<M>,
+    {
+        let count = self.addresses.count();
+        let seats = self.seats();
+        let per_seat = share(count, seats.len());
+        for (at, seat) in seats.iter().enumerate() {
+            let theirs = (at * per_seat).min(count)..((at + 1) * per_seat).min(count);
+            let theirs: Vec<Addr<EntityActor>> = theirs.map(|id| self.addresses[id].clone()).collect();
+            let message = message.clone();
+            seat.arbiter.spawn_fn(move || {
+                for address in theirs {
+                    address.do_send(message());
+                }
+            });
+        }
+    }
+
+    /// Takes an account of an entity.
+    pub fn account(&self, arbiter: usize, stats: &Stats, behind: Option<(Tick, String)>) {
+        lock(&self.seats()[arbiter].account).note(stats, behind);
+    }
+
     fn buckets(&self) -> &[Addr<BucketActor>] {
         self.buckets.get().expect("invariant: only the message lane sends tickets")
     }
@@ -203,7 +269,7 @@ impl Runtime {
     }
 
     fn steps(&self) -> u64 {
-        self.seats.get().map_or(0, |seats| seats.iter().map(|seat| seat.steps.load(SeqCst)).sum())
+        self.seats.get().map_or(0, |seats| seats.iter().map(|seat| seat.meter.steps()).sum())
     }
 }
 
@@ -249,8 +315,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 pub fn run(
     job: Job,
     cores: usize,
+    tracer: Option<Arc<Tracer>>,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
-) -> Result<(Tally, Stats), RunError> {
+) -> Result<(Tally, Stats, Census), RunError> {
+    let began = Instant::now();
     let (news, heard) = channel::unbounded();
     let ((runtime, entities), _opened) = inputs::open(job.inputs, |known| {
         let (commons, entities) = Commons::new(job.world, job.tuning, known);
@@ -265,9 +333,15 @@ pub fn run(
             unfinished: AtomicU32::new(entities.len() as u32 + u32::from(job.inputs.is_some())),
             ending: AtomicBool::new(false),
             trouble: Mutex::new(None),
+            rounds: Rounds::default(),
+            tracer,
         });
         (runtime.clone(), (runtime, entities))
     })?;
+    if let Some(tracer) = &runtime.tracer {
+        let first_body = |crew: &Vec<Place>| job.world.bodies[crew[0] as usize].id;
+        tracer.begin(cores.max(1), runtime.commons.crews.iter().map(first_body));
+    }
     let stage = {
         let runtime = runtime.clone();
         let name = "anachron-stage".to_owned();
@@ -276,9 +350,10 @@ pub fn run(
     };
     let stage = stage.map_err(|error| RunError::NoThread(error.to_string()))?;
     let mut feed = FrameFeed::new();
-    let flow = take_frames(&runtime, &heard, job.inputs.is_some(), &mut feed, sink);
+    let mut stock = Stocktaking::new();
+    let flow = take_frames(&runtime, &heard, job.inputs.is_some(), &mut feed, &mut stock, sink);
     runtime.end(None);
-    let accounts =
+    let Accounts { account, busy, acted } =
         stage.join().map_err(|_| RunError::Stalled("the thread of the arbiters panicked".into()))?;
     match lock(&runtime.trouble).take() {
         Some(Trouble::Panic { body, tick, text }) => return Err(RunError::Panicked { body, tick, text }),
@@ -288,13 +363,12 @@ pub fn run(
         None => feed.trouble()?,
     }
     let last_tick = job.world.time.last_tick;
-    let flow = flow.map_err(|()| RunError::Stalled(describe(&accounts, last_tick)))?;
-    let mut stats = Stats::default();
-    for (account, _) in &accounts {
-        stats.add(account);
-    }
+    let flow = flow.map_err(|()| RunError::Stalled(describe(&account, last_tick)))?;
     let ticks = if flow.is_continue() { last_tick } else { runtime.commons.counters.gvt() };
-    Ok((tally(&stats, ticks), stats))
+    let meters = runtime.seats().iter().map(|seat| &seat.meter);
+    let mut census = Census::of(meters, &runtime.rounds, &stock, runtime.commons.limits.window, &busy);
+    census.start_stop_s = began.elapsed().saturating_sub(acted).as_secs_f64();
+    Ok((tally(&account.stats, ticks), account.stats, census))
 }
 
 /// Hands out frames until the run is over. An error if nothing happens any more.
@@ -303,6 +377,7 @@ fn take_frames(
     heard: &Receiver<News>,
     takes_inputs: bool,
     feed: &mut FrameFeed,
+    stock: &mut Stocktaking,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, ()> {
     let commons = &runtime.commons;
@@ -329,8 +404,15 @@ fn take_frames(
         }
         let news = heard.recv_timeout(STALL);
         let gvt = commons.counters.gvt();
+        let since = runtime.trace_now();
+        let cpu_before = runtime.graph().and_then(|_| thread_cpu());
         if feed.emit(commons, gvt, sink).is_break() {
             return Ok(ControlFlow::Break(()));
+        }
+        stock.look(commons, runtime.seats.get().into_iter().flatten().map(|seat| &seat.meter));
+        runtime.trace_frames(Phase::Frames, gvt, since);
+        if let (Some(graph), Some((before, after))) = (runtime.graph(), cpu_before.zip(thread_cpu())) {
+            graph.took_frames(after.saturating_sub(before).as_nanos() as u64);
         }
         match news {
             Ok(News::Gvt) => {}
@@ -357,13 +439,18 @@ impl Drop for EndOnDrop {
     }
 }
 
+/// What is left when the actors have gone home.
+struct Accounts {
+    /// What all entities have done, and where some of them stood.
+    account: Account,
+    /// Processor time of every arbiter, in seconds and as a share of wall time.
+    busy: Vec<Option<(f64, f64)>>,
+    /// Wall time between the first step and the end.
+    acted: Duration,
+}
+
 /// The thread that owns the actor system: starts arbiters and actors, waits for the end, and collects accounts.
-fn stage(
-    runtime: &Arc<Runtime>,
-    entities: Vec<Entity<World>>,
-    cores: usize,
-    lane: Lane,
-) -> Vec<(Stats, String)> {
+fn stage(runtime: &Arc<Runtime>, entities: Vec<Entity<World>>, cores: usize, lane: Lane) -> Accounts {
     let _whatever_happens = EndOnDrop(runtime.clone());
     let system = System::new();
     system.block_on(async {
@@ -371,41 +458,96 @@ fn stage(
         let seat = |arbiter: &Arbiter| Seat {
             arbiter: arbiter.handle(),
             waiting: Mutex::default(),
-            steps: AtomicU64::new(0),
+            meter: Meter::default(),
+            account: Mutex::default(),
         };
         let _ = runtime.seats.set(arbiters.iter().map(seat).collect());
         if lane == Lane::Actors {
             start_buckets(runtime, &arbiters).await;
         }
         start_entities(runtime, entities, &arbiters).await;
+        let before = (processor_times(&arbiters).await, Instant::now());
+        set_going(runtime);
         while !runtime.is_ending() {
             actix::clock::sleep(Duration::from_millis(1)).await;
         }
+        let acted = before.1.elapsed();
+        let busy = busy_shares(&before.0, &processor_times(&arbiters).await, acted);
         let finished = lock(&runtime.trouble).is_none() && runtime.unfinished.load(SeqCst) == 0;
-        let mut accounts = Vec::with_capacity(runtime.addresses.count());
-        let mut all_answer = true;
-        for (_, address) in &runtime.addresses {
-            match actix::clock::timeout(PATIENCE, address.send(GiveAccount { finished })).await {
-                Ok(Ok(account)) => accounts.push(account),
-                Ok(Err(_)) => {}
-                // A handler that does not return: neither does its arbiter. It is left behind.
-                Err(_) => {
-                    all_answer = false;
-                    break;
-                }
-            }
-        }
+        let (account, all_answer) = accounts(runtime, finished).await;
         for arbiter in &arbiters {
             arbiter.stop();
         }
         for arbiter in arbiters.into_iter().filter(|_| all_answer) {
             let _ = arbiter.join();
         }
-        accounts
+        Accounts { account, busy, acted }
     })
 }
 
-/// Starts every entity on its arbiter, neighbours together, and sets them going when all have an address.
+/// Asks everybody for an account, each on its own arbiter. Says also whether all have answered.
+async fn accounts(runtime: &Arc<Runtime>, finished: bool) -> (Account, bool) {
+    runtime.tell_all(move || GiveAccount { finished });
+    let (asked, expected) = (Instant::now(), runtime.addresses.count());
+    loop {
+        let mut all = Account::default();
+        for seat in runtime.seats() {
+            all.add(&lock(&seat.account));
+        }
+        // A handler that does not return: neither does its arbiter. It is left behind.
+        if all.entities >= expected || asked.elapsed() > PATIENCE {
+            let all_answer = all.entities >= expected;
+            return (all, all_answer);
+        }
+        actix::clock::sleep(Duration::from_micros(200)).await;
+    }
+}
+
+/// Sets everybody going, now that all have an address.
+fn set_going(runtime: &Arc<Runtime>) {
+    runtime.tell_all(|| StepNow);
+    runtime.started.store(true, SeqCst);
+}
+
+/// Processor time of the thread of every arbiter so far. An arbiter that does not answer has none.
+async fn processor_times(arbiters: &[Arbiter]) -> Vec<Option<Duration>> {
+    let (give, take) = channel::unbounded();
+    for (at, arbiter) in arbiters.iter().enumerate() {
+        let give = give.clone();
+        arbiter.spawn_fn(move || {
+            let _ = give.send((at, thread_cpu()));
+        });
+    }
+    drop(give);
+    let (mut times, mut missing) = (vec![None; arbiters.len()], arbiters.len());
+    let asked = Instant::now();
+    while missing > 0 && asked.elapsed() < PATIENCE {
+        match take.try_recv() {
+            Ok((at, time)) => {
+                times[at] = time;
+                missing -= 1;
+            }
+            Err(channel::TryRecvError::Empty) => actix::clock::sleep(Duration::from_micros(100)).await,
+            Err(channel::TryRecvError::Disconnected) => break,
+        }
+    }
+    times
+}
+
+fn busy_shares(
+    before: &[Option<Duration>],
+    after: &[Option<Duration>],
+    wall: Duration,
+) -> Vec<Option<(f64, f64)>> {
+    let share = |(before, after): (&Option<Duration>, &Option<Duration>)| {
+        let spent = after.as_ref()?.saturating_sub(*before.as_ref()?).as_secs_f64();
+        // Two clocks may disagree by a little.
+        Some((spent, (spent / wall.as_secs_f64().max(1e-9)).min(1.0)))
+    };
+    before.iter().zip(after).map(share).collect()
+}
+
+/// Starts every entity on its arbiter, neighbours together.
 async fn start_entities(runtime: &Arc<Runtime>, entities: Vec<Entity<World>>, arbiters: &[Arbiter]) {
     let entities: Vec<_> = entities.into_iter().enumerate().collect();
     let shared = runtime.clone();
@@ -413,10 +555,6 @@ async fn start_entities(runtime: &Arc<Runtime>, entities: Vec<Entity<World>>, ar
     for address in start_all(entities, arbiters, actor).await {
         runtime.addresses.push(address);
     }
-    for (_, address) in &runtime.addresses {
-        address.do_send(StepNow);
-    }
-    runtime.started.store(true, SeqCst);
 }
 
 /// Starts the buckets as actors.
@@ -424,7 +562,7 @@ async fn start_buckets(runtime: &Arc<Runtime>, arbiters: &[Arbiter]) {
     let numbers: Vec<_> =
         (0..runtime.commons.grid.buckets()).map(|number| (number as usize, number)).collect();
     let shared = runtime.clone();
-    let actor = move |number, _| BucketActor::new(number, shared.clone());
+    let actor = move |number, arbiter| BucketActor::new(number, shared.clone(), arbiter);
     let _ = runtime.buckets.set(start_all(numbers, arbiters, actor).await);
 }
 
@@ -439,7 +577,7 @@ where
     A: Actor<Context = Context<A>>,
 {
     let count = parts.len();
-    let share = count.div_ceil(arbiters.len()).max(1);
+    let share = share(count, arbiters.len());
     let (give, take) = channel::unbounded();
     let mut parts = parts.into_iter();
     for (at, arbiter) in arbiters.iter().enumerate() {
@@ -464,8 +602,13 @@ where
     addresses.into_iter().map(|(_, address)| address).collect()
 }
 
-/// Where some of them stand, for the message of an impossible end.
-fn describe(accounts: &[(Stats, String)], last_tick: Tick) -> String {
-    let shown: Vec<&str> = accounts.iter().take(12).map(|(_, account)| account.as_str()).collect();
+/// How many of `count` actors each of `cores` arbiters gets; they are neighbours in the list.
+pub(crate) fn share(count: usize, cores: usize) -> usize {
+    count.div_ceil(cores.max(1)).max(1)
+}
+
+/// Where those stand that are farthest behind, for the message of an impossible end.
+fn describe(account: &Account, last_tick: Tick) -> String {
+    let shown: Vec<&str> = account.behind.iter().map(|(_, text)| text.as_str()).collect();
     format!("nothing moves any more before tick {last_tick}: {}", shown.join("; "))
 }

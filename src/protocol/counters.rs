@@ -8,7 +8,7 @@
 //!
 //! Who acts from outside stands nowhere, so a scan must not be under way while he is let in: [`Counters::hold`].
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 use crate::time::Tick;
 
@@ -149,6 +149,13 @@ impl Counters {
         (self.ceiling.load(SeqCst) + self.history).min(self.last_tick)
     }
 
+    /// The highest tick at which anybody is counted, up to `window` above the lowest.
+    pub fn farthest(&self, window: u64) -> Tick {
+        let floor = self.now().floor;
+        let above = (1..=window).rev().map(|ahead| floor + ahead);
+        above.into_iter().find(|tick| self.slot(*tick).load(Relaxed) != 0).unwrap_or(floor)
+    }
+
     fn slot(&self, tick: Tick) -> &AtomicU32 {
         &self.slots[tick as usize & (self.slots.len() - 1)]
     }
@@ -168,6 +175,7 @@ mod tests {
         assert!(!counters.shift(7, 6));
         assert!(counters.shift(5, 9));
         assert_eq!(counters.advance(), Some(Now { gvt: 6, floor: 6 }));
+        assert_eq!((counters.farthest(8), counters.farthest(2)), (9, 6));
         assert_eq!(counters.gvt(), 6);
     }
 

@@ -65,6 +65,21 @@ impl<D: Dynamics> Segment<D> {
         !self.strangers.is_empty() || self.own_touch == Some(self.last)
     }
 
+    /// Bytes it takes, with everything that only it holds.
+    fn bytes(&self) -> usize {
+        fn of<T>(list: &Vec<T>) -> usize {
+            list.capacity() * size_of::<T>()
+        }
+        let track = size_of::<Track<D>>() + 2 * size_of::<usize>();
+        let touches: usize = self.strangers.iter().map(|known| of(&known.stranger.touches)).sum();
+        let response = self.response.as_ref().map_or(0, |response| {
+            let partners: usize = response.told.iter().map(|told| of(&told.partners)).sum();
+            of(&response.flights) + of(&response.memories) + of(&response.told) + partners
+        });
+        let lists = of(&self.crew) + of(&self.memories) + of(&self.strangers) + of(&self.tales);
+        size_of::<Self>() + lists + of(&self.tracks) + self.tracks.len() * track + touches + response
+    }
+
     /// Works out how the crew goes on from the end of the segment.
     pub fn respond(&self, dynamics: &D) -> Response<D> {
         // Pairs remember only if they touched at the tick before, that is if this segment is one tick long.
@@ -111,6 +126,12 @@ impl<D: Dynamics> History<D> {
 
     pub fn len(&self) -> usize {
         self.segments.len()
+    }
+
+    /// Bytes it takes. Standings are shared and left out.
+    pub fn bytes(&self) -> usize {
+        let spare = self.segments.capacity() - self.segments.len();
+        spare * size_of::<Segment<D>>() + self.segments.iter().map(Segment::bytes).sum::<usize>()
     }
 
     pub fn push(&mut self, segment: Segment<D>) {

@@ -217,3 +217,37 @@ fn a_reader_that_leaves_is_no_failure() {
     drop((child.stdout.take(), child.stderr.take()));
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_trace_is_written_beside_the_outcome() {
+    let sandbox = Sandbox::new();
+    let plain = ["run", "stack", "--seconds", "0.2", "--sync", "timewarp"];
+    let object = sandbox.json(&[&plain[..], &["--trace", "trace.json"]].concat());
+    assert_eq!(object["digest"], sandbox.digest(&plain).as_str());
+    let speculation = &object["speculation"];
+    for key in ["messages", "gvt", "window", "cores", "memory", "efficiency", "steps", "events"] {
+        assert!(speculation.get(key).is_some(), "{key} is missing in {speculation}");
+    }
+    let trace: Value =
+        serde_json::from_str(&std::fs::read_to_string(sandbox.path("trace.json")).unwrap()).unwrap();
+    assert!(trace["traceEvents"].as_array().unwrap().len() > 100);
+    let told = sandbox.run(&plain).stderr;
+    for label in ["messages", "window", "GVT", "cores busy", "histories"] {
+        assert!(told.contains(&format!("\n  {label} ")), "{label} is missing in {told}");
+    }
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_is_refused_before_the_run() {
+    let sandbox = Sandbox::new();
+    let run = ["run", "stack", "--sync", "timewarp", "--record", "stack.anr", "--trace"];
+    for path in ["missing/trace.json", "."] {
+        let ended = sandbox.run(&[&run[..], &[path]].concat());
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.stderr.contains("--trace"), "{ended:?}");
+        assert!(!sandbox.path("stack.anr").exists(), "nothing has begun");
+    }
+    let ended = sandbox.run(&["run", "stack", "--sync", "sequential", "--trace", "trace.json"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("--trace") && ended.stderr.contains("--sync timewarp"), "{ended:?}");
+}

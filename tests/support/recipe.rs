@@ -45,7 +45,7 @@ pub fn any_recipe() -> impl Strategy<Value = Recipe> {
         let (kind, seed, bodies, ticks) = scene;
         let (window, contact_window, buckets, cell_scale, cluster, adaptive) = tuning;
         let tuning =
-            Tuning { window, contact_window, buckets, cell_scale, cluster, adaptive, lane: Lane::Shared };
+            Tuning { window, contact_window, buckets, cell_scale, cluster, adaptive, history: 0, lane: Lane::Shared };
         Recipe { kind, seed, bodies, ticks, tuning, order }
     })
 }
@@ -85,6 +85,7 @@ impl FromStr for Recipe {
                 cell_scale: word(7)?.parse().map_err(|error| format!("word 7: {error}"))?,
                 cluster: number(8)? as u32,
                 adaptive: word(9)? == "true",
+                history: 0,
                 lane: Lane::Shared,
             },
             order: match word(10)? {

@@ -226,6 +226,11 @@ impl<D: Dynamics> Entity<D> {
         self.members.first().copied().unwrap_or(0)
     }
 
+    /// Bytes its history takes. Standings are shared and left out.
+    pub fn history_bytes(&self) -> usize {
+        self.history.bytes()
+    }
+
     /// Segments it keeps.
     pub fn segments(&self) -> usize {
         self.history.len()

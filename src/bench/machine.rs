@@ -1,0 +1,90 @@
+//! The machine that a measurement was made on, as far as it says.
+
+use std::fs;
+
+use serde::Serialize;
+
+/// What a reader must know to judge a figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Machine {
+    /// Model of the processor.
+    pub processor: String,
+    /// Cores that programs may use.
+    pub cores: usize,
+    /// Memory, GiB, rounded.
+    pub memory_gib: Option<u64>,
+    /// Operating system and architecture.
+    pub system: String,
+    /// How many were waiting for a core in the last minute, when asked.
+    pub load: Option<f64>,
+    /// Version of this program.
+    pub program: String,
+}
+
+impl Machine {
+    /// This machine.
+    pub fn here() -> Self {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let load = fs::read_to_string("/proc/loadavg").ok();
+        Machine {
+            processor: value(&cpuinfo, "model name").unwrap_or_else(|| "unknown processor".into()),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_gib: value(&meminfo, "MemTotal").and_then(|text| gib(&text)),
+            system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            load: load.and_then(|text| text.split_whitespace().next()?.parse().ok()),
+            program: format!("anachron {}", env!("CARGO_PKG_VERSION")),
+        }
+    }
+
+    /// A name for a folder: small letters, digits and hyphens.
+    pub fn slug(&self) -> String {
+        let text = format!("{} {} cores", self.processor, self.cores).to_lowercase();
+        let mut slug = String::new();
+        for letter in text.chars() {
+            if letter.is_ascii_alphanumeric() {
+                slug.push(letter);
+            } else if !slug.is_empty() && !slug.ends_with('-') {
+                slug.push('-');
+            }
+        }
+        slug.trim_end_matches('-').to_owned()
+    }
+
+    /// One line for people.
+    pub fn text(&self) -> String {
+        let memory = self.memory_gib.map_or(String::new(), |gib| format!(", {gib} GiB"));
+        let load = self.load.map_or(String::new(), |load| format!(", load {load:.2} at the start"));
+        format!("{}, {} cores{memory}, {}, {}{load}", self.processor, self.cores, self.system, self.program)
+    }
+}
+
+fn value(text: &str, key: &str) -> Option<String> {
+    let line = text.lines().find(|line| line.starts_with(key))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+fn gib(text: &str) -> Option<u64> {
+    let kib: f64 = text.strip_suffix("kB")?.trim().parse().ok()?;
+    Some((kib / f64::from(1 << 20)).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_machines_are_names_of_folders() {
+        let machine =
+            Machine { processor: "Maker(R) Chip 9V74 @ 2.6GHz".into(), cores: 2, ..Machine::here() };
+        assert_eq!(machine.slug(), "maker-r-chip-9v74-2-6ghz-2-cores");
+        assert!(machine.text().contains("2 cores"));
+    }
+
+    #[test]
+    fn what_the_system_says_is_read() {
+        assert_eq!(value("a\t: 1\nmodel name\t: X 1\n", "model name"), Some("X 1".into()));
+        assert_eq!(gib("16389076 kB"), Some(16));
+        assert_eq!(gib("many"), None);
+    }
+}

@@ -1,0 +1,40 @@
+//! What the Time Warp paper reports where its text gives numbers, to be shown beside what is measured here.
+//!
+//! J. Koenig, I. Karamouzas, S. J. Guy, "Object-Centric Parallel Rigid Body Simulation With Timewarp". Its figures
+//! are read only as far as its sentences state values; curves are not traced.
+
+/// A range of speedups that the paper states for a number of cores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stated {
+    /// The scenario it is stated for.
+    pub scenario: &'static str,
+    /// The numbers of bodies it is stated for.
+    pub bodies: &'static [u32],
+    /// Cores.
+    pub cores: u32,
+    /// Least speedup over one core.
+    pub low: f64,
+    /// Greatest speedup over one core.
+    pub high: f64,
+}
+
+/// The speedups that the text states: 5 to 6.5 on 8 cores for all, on 16 cores 9.5 to 11 and 7 for bouncing.
+pub const SPEEDUPS: &[Stated] = &[
+    Stated { scenario: "parallel", bodies: &[200, 500], cores: 8, low: 5.0, high: 6.5 },
+    Stated { scenario: "cylinders", bodies: &[200, 500], cores: 8, low: 5.0, high: 6.5 },
+    Stated { scenario: "bouncing", bodies: &[200, 500], cores: 8, low: 5.0, high: 6.5 },
+    Stated { scenario: "parallel", bodies: &[200, 500], cores: 16, low: 9.5, high: 11.0 },
+    Stated { scenario: "cylinders", bodies: &[500], cores: 16, low: 9.5, high: 11.0 },
+    Stated { scenario: "bouncing", bodies: &[200, 500], cores: 16, low: 7.0, high: 7.0 },
+];
+
+/// The gain of a longer window flattens out here, milliseconds.
+pub const WINDOW_PLATEAU_MS: f64 = 256.0;
+
+/// Of the time of cylinders with 500 bodies, collision checking takes more than this share.
+pub const COLLISION_SHARE: f64 = 0.5;
+
+/// What is stated for a scenario.
+pub fn speedups(scenario: &str, bodies: u32) -> impl Iterator<Item = &'static Stated> {
+    SPEEDUPS.iter().filter(move |stated| stated.scenario == scenario && stated.bodies.contains(&bodies))
+}

@@ -1,0 +1,78 @@
+//! Lists of numbers on the command line: `1,2,4`, `1..8`, `1..max`.
+
+/// A list of whole numbers, ascending and without repetitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Numbers(pub Vec<u32>);
+
+/// More than this many numbers of a range are thinned out to doublings.
+const RANGE_MAX: u32 = 16;
+/// Nobody wants to measure more than this.
+const NUMBERS_MAX: usize = 256;
+
+/// Reads a list; `max` stands for the number of cores.
+pub(super) fn numbers(text: &str) -> Result<Numbers, String> {
+    let mut list = Vec::new();
+    for part in text.split(',') {
+        match part.split_once("..") {
+            Some((from, to)) => list.extend(range(number(from)?, number(to)?)?),
+            None => list.push(number(part)?),
+        }
+        if list.len() > NUMBERS_MAX {
+            return Err(format!("name at most {NUMBERS_MAX} numbers"));
+        }
+    }
+    list.sort_unstable();
+    list.dedup();
+    Ok(Numbers(list))
+}
+
+/// All numbers of a short range; the doublings and the end of a long one.
+fn range(from: u32, to: u32) -> Result<Vec<u32>, String> {
+    if from > to {
+        return Err(format!("`{from}..{to}` is empty; write the smaller number first"));
+    }
+    if to - from < RANGE_MAX {
+        return Ok((from..=to).collect());
+    }
+    let doublings = std::iter::successors(Some(from), |at| at.checked_mul(2)).take_while(|at| *at < to);
+    Ok(doublings.chain([to]).collect())
+}
+
+fn number(text: &str) -> Result<u32, String> {
+    let text = text.trim();
+    if text == "max" {
+        return Ok(std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32));
+    }
+    match text.replace('_', "").parse() {
+        Ok(number @ 1..=10_000_000) => Ok(number),
+        _ => {
+            Err(format!("`{text}` is not a number from 1 to 10000000; write for example `1,2,4` or `1..max`"))
+        }
+    }
+}
+
+/// A span of simulated time.
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 1e6 => Ok(seconds),
+        _ => Err(format!("`{text}` is not a number of seconds above 0 and up to 1000000")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read() {
+        assert_eq!(numbers("4,1,2,2").unwrap().0, [1, 2, 4]);
+        assert_eq!(numbers("1..4").unwrap().0, [1, 2, 3, 4]);
+        assert_eq!(numbers("1..64").unwrap().0, [1, 2, 4, 8, 16, 32, 64]);
+        assert_eq!(numbers("3, 10_000").unwrap().0, [3, 10_000]);
+        assert!(numbers("1..max").unwrap().0.starts_with(&[1]));
+        for wrong in ["", "0", "4..1", "a", "1,,2", "-1", "1.5", "99999999999"] {
+            assert!(numbers(wrong).is_err(), "{wrong}");
+        }
+        assert!(seconds("0").is_err() && seconds("nan").is_err() && seconds("0.5").is_ok());
+    }
+}

@@ -1,0 +1,154 @@
+//! What a speculative run tells of itself: its counts agree with each other, and its trace can be read.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use anachron::executor::{Census, Tracer, Tuning};
+use anachron::protocol::Stats;
+use anachron::scenarios::{Request, build};
+use anachron::scene::Scene;
+use anachron::tvht::Lane;
+use anachron::{Report, Simulation, Sync};
+use serde_json::Value;
+
+fn scene(name: &str, bodies: u32, seconds: f64) -> Scene {
+    let request = Request { bodies: Some(bodies), seconds: Some(seconds), ..Request::default() };
+    build(name, &request).expect("the scenario is valid")
+}
+
+fn simulation(scene: &Scene, sync: Sync, tuning: Tuning) -> Simulation {
+    Simulation::new(scene).expect("the scene is valid").sync(sync).cores(2).tuning(tuning)
+}
+
+fn run(simulation: &Simulation) -> Report {
+    simulation.run(|_| ControlFlow::Continue(())).expect("the run finishes")
+}
+
+fn counts(report: &Report) -> (Stats, Census) {
+    (report.speculation.expect("it speculates"), report.census.clone().expect("it counts"))
+}
+
+/// What was sent was heard, and what was heard was answered.
+fn assert_consistent(how: &str, report: &Report, tuning: &Tuning) {
+    let (stats, census) = counts(report);
+    let messages = census.messages;
+    let sent = [stats.events, stats.antievents, stats.standings];
+    assert_eq!([messages.events, messages.antievents, messages.standings], sent, "{how}");
+    assert_eq!(messages.answers, sent.iter().sum::<u64>(), "{how}");
+    assert!(messages.events > 0 && stats.steps > 0, "{how}: something happens");
+    assert_eq!(census.window.ticks, tuning.window, "{how}");
+    assert!(census.window.share > 0.0 && census.window.share <= 1.0, "{how}: {:?}", census.window);
+    assert!(census.gvt.rounds > 0, "{how}");
+    let gvt = census.gvt;
+    assert!(
+        gvt.lag_mean_ticks <= gvt.lag_max_ticks as f64 && gvt.lag_max_ticks <= tuning.window,
+        "{how}: {gvt:?}"
+    );
+    let memory = census.memory;
+    assert!(memory.segments_peak >= report.bodies as u64 / 2, "{how}: {memory:?}");
+    let per_segment = memory.history_bytes / memory.segments_peak;
+    assert!((100..100_000).contains(&per_segment), "{how}: {per_segment} bytes per segment");
+    assert!(memory.table_entries_peak >= report.bodies as u64, "{how}: {memory:?}");
+    assert!(memory.log_entries_peak >= report.bodies as u64, "{how}: {memory:?}");
+}
+
+#[test]
+fn counts_agree_on_actors() {
+    for lane in [Lane::Shared, Lane::Actors] {
+        let tuning = Tuning { lane, ..Tuning::default() };
+        let report = run(&simulation(&scene("bouncing", 60, 1.0), Sync::Timewarp, tuning));
+        assert_consistent(&format!("{lane:?}"), &report, &tuning);
+        let (stats, census) = counts(&report);
+        let messages = census.messages;
+        match lane {
+            Lane::Shared => assert_eq!(messages.of_table(), 0),
+            Lane::Actors => {
+                // The last may still be on their way when everybody is done.
+                assert!(messages.let_goes > 0 && messages.let_goes <= messages.tickets, "{messages:?}");
+                assert!(messages.table_answers >= stats.steps, "void plans are answered too");
+                assert!(messages.tickets >= messages.table_answers);
+            }
+        }
+        assert!(messages.nudges > 0 && messages.wake_ups > 0, "{messages:?}");
+        assert_eq!(census.cores.len(), 2);
+        let handled: u64 = census.cores.iter().map(|core| core.handled).sum();
+        assert!(handled >= messages.between_entities() + messages.of_table() + messages.nudges);
+        for core in &census.cores {
+            assert!(core.busy_share.is_none_or(|share| share > 0.0 && share <= 1.0), "{core:?}");
+            assert!(core.busy_share.is_some() || !cfg!(unix));
+        }
+    }
+}
+
+#[test]
+fn counts_agree_without_actors() {
+    let tuning = Tuning { window: 17, ..Tuning::default() };
+    for sync in [Sync::Loop, Sync::Chaos, Sync::RollbackCheck] {
+        let report = run(&simulation(&scene("bouncing", 27, 0.5), sync, tuning));
+        assert_consistent(sync.name(), &report, &tuning);
+        assert!(report.census.expect("it counts").cores.is_empty());
+    }
+    let plain = run(&simulation(&scene("bouncing", 27, 0.5), Sync::Sequential, tuning));
+    assert_eq!((plain.speculation, plain.census), (None, None));
+}
+
+fn traced(slices_max: usize, lane: Lane) -> (Report, Arc<Tracer>, Value) {
+    let tracer = Arc::new(Tracer::new(slices_max));
+    let tuning = Tuning { lane, ..Tuning::default() };
+    let simulation = simulation(&scene("bouncing", 60, 0.5), Sync::Timewarp, tuning);
+    let report = run(&simulation.traced(tracer.clone()));
+    let mut text = Vec::new();
+    tracer.write(&mut text).expect("a list takes everything");
+    let trace = serde_json::from_slice(&text).expect("the trace is JSON");
+    (report, tracer, trace)
+}
+
+/// Begin, end, name and body of every slice of a row, in nanoseconds.
+fn rows(trace: &Value) -> BTreeMap<u64, Vec<(i64, i64, String)>> {
+    let mut rows: BTreeMap<u64, Vec<(i64, i64, String)>> = BTreeMap::new();
+    for event in trace["traceEvents"].as_array().expect("a list of events") {
+        if event["ph"] == "X" {
+            let nanos = |key: &str| (event[key].as_f64().expect("a number") * 1e3).round() as i64;
+            let name = event["name"].as_str().expect("a name").to_owned();
+            if let Some(entity) = event["args"]["entity"].as_u64() {
+                assert_eq!(event["args"]["body"].as_u64(), Some(entity), "one body each, in order: {event}");
+            }
+            let slice = (nanos("ts"), nanos("ts") + nanos("dur"), name);
+            rows.entry(event["tid"].as_u64().expect("a row")).or_default().push(slice);
+        }
+    }
+    rows
+}
+
+#[test]
+fn a_trace_can_be_read_and_changes_nothing() {
+    let plain = run(&simulation(&scene("bouncing", 60, 0.5), Sync::Sequential, Tuning::default()));
+    for (lane, expected) in [
+        (Lane::Shared, ["step", "respond", "write", "handle event", "handle answer", "GVT round"]),
+        (Lane::Actors, ["step", "respond", "bucket", "table answer", "handle answer", "GVT round"]),
+    ] {
+        let (report, tracer, trace) = traced(1 << 20, lane);
+        assert_eq!((report.digest, report.tally), (plain.digest, plain.tally));
+        assert_eq!((tracer.dropped(), trace["otherData"]["slices_dropped"].as_u64()), (0, Some(0)));
+        let rows = rows(&trace);
+        assert!(rows.contains_key(&2), "the frames have a row of their own");
+        for (row, slices) in &rows {
+            for pair in slices.windows(2) {
+                assert!(pair[0].0 <= pair[0].1 && pair[0].1 <= pair[1].0, "row {row}: {pair:?} overlap");
+            }
+        }
+        for name in expected {
+            assert!(rows.values().flatten().any(|(_, _, seen)| seen == name), "{lane:?}: no {name}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_never_outgrows_its_room() {
+    let (_, tracer, trace) = traced(90, Lane::Shared);
+    assert!(tracer.dropped() > 1000);
+    assert_eq!(trace["otherData"]["slices_dropped"].as_u64(), Some(tracer.dropped()));
+    let kept: usize = tracer.slices().iter().map(Vec::len).sum();
+    assert!(kept > 0 && kept <= 90, "{kept} slices");
+}
