@@ -10,8 +10,8 @@ use actix::prelude::*;
 
 use crate::executor::taskgraph::{Note, Occasion};
 use crate::executor::timewarp::{Runtime, Trouble};
-use crate::inputs::Entry;
 use crate::executor::trace::Phase;
+use crate::inputs::Entry;
 use crate::physics::World;
 use crate::protocol::{Entity, EntityId, Message as Letter, Outbox, Plan, Stats, Step, Written};
 use crate::time::Tick;

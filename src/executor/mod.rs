@@ -220,9 +220,7 @@ impl Simulation {
         let job = Job { world: &self.world, tuning: &self.tuning, inputs: self.inputs.as_ref() };
         let (tally, speculation) = match self.sync {
             Sync::Sequential => (sequential::run(&self.world, job.inputs, &mut sink)?, None),
-            Sync::Timewarp => {
-                with_stats(timewarp::run(job, self.cores, self.tracer.clone(), &mut sink)?)
-            }
+            Sync::Timewarp => with_stats(timewarp::run(job, self.cores, self.tracer.clone(), &mut sink)?),
             Sync::Loop => with_stats(chaos::run(job, chaos::Order::Sensible, &mut sink)?),
             Sync::RollbackCheck => with_stats(chaos::run(job, chaos::Order::Twice, &mut sink)?),
             Sync::Chaos => {

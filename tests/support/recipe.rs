@@ -44,8 +44,16 @@ pub fn any_recipe() -> impl Strategy<Value = Recipe> {
     (scene, tuning, order).prop_map(|(scene, tuning, order)| {
         let (kind, seed, bodies, ticks) = scene;
         let (window, contact_window, buckets, cell_scale, cluster, adaptive) = tuning;
-        let tuning =
-            Tuning { window, contact_window, buckets, cell_scale, cluster, adaptive, history: 0, lane: Lane::Shared };
+        let tuning = Tuning {
+            window,
+            contact_window,
+            buckets,
+            cell_scale,
+            cluster,
+            adaptive,
+            history: 0,
+            lane: Lane::Shared,
+        };
         Recipe { kind, seed, bodies, ticks, tuning, order }
     })
 }
