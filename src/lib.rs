@@ -61,6 +61,7 @@ pub mod render;
 pub mod scenarios;
 pub mod scene;
 pub mod state;
+mod ticket;
 pub mod time;
 pub mod tvht;
 

@@ -5,17 +5,21 @@
 //! across a message. In the **message lane** every bucket is an actor, and a ticket with the plan travels from
 //! bucket to bucket in the same order, locking as it goes; the last one answers and sends the keys back.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix::prelude::*;
 use smallvec::SmallVec;
 
+use crate::executor::crowd::Commons;
 use crate::executor::timewarp::{Runtime, Trouble};
 use crate::executor::trace::Phase;
 use crate::physics::World;
-use crate::protocol::{Bucket, Cell, Dynamics, Found, Grid, Place, Plan, Track, Version, Written};
+use crate::protocol::{
+    Bucket, Cell, Dynamics, Fault, Found, Grid, Painter, Place, Plan, Track, Version, Written,
+    portray_found,
+};
+use crate::ticket::{Keeper, Passed, Ticket};
 use crate::time::Tick;
 
 /// A track covers at most about so many cells; faster bodies take shorter steps.
@@ -32,12 +36,14 @@ pub enum Lane {
 }
 
 /// One body of a plan: its track, and the cells it passes.
+#[derive(Clone)]
 struct Path<D: Dynamics> {
     track: Arc<Track<D>>,
     cells: Vec<Cell>,
 }
 
 /// A plan on its way through the buckets.
+#[derive(Clone)]
 pub(crate) struct Search<D: Dynamics> {
     plan: Plan<D>,
     gvt: Tick,
@@ -49,6 +55,7 @@ pub(crate) struct Search<D: Dynamics> {
     found: Vec<Found<D>>,
     /// Pairs that have been compared: they may share several cells.
     compared: Vec<(Place, Place, Version, Tick)>,
+    fault: Fault,
 }
 
 impl<D: Dynamics> Search<D> {
@@ -75,18 +82,25 @@ impl<D: Dynamics> Search<D> {
             paths.iter().flat_map(|path| &path.cells).map(|cell| grid.bucket(cell)).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        Search { plan, gvt, paths, numbers, last, found: Vec::new(), compared: Vec::new() }
+        let fault = if D::FAULTY { dynamics.fault() } else { Fault::None };
+        if fault == Fault::LocksUnordered && plan.entity.0 % 2 == 1 {
+            numbers.reverse();
+        }
+        let gvt = gvt + u64::from(fault == Fault::TableFossilAtGvt);
+        Search { plan, gvt, paths, numbers, last, found: Vec::new(), compared: Vec::new(), fault }
     }
 
     /// Looks into one bucket for whoever it meets first, and leaves its tracks there.
-    fn pass(&mut self, grid: &Grid, dynamics: &D, number: u32, bucket: &mut Bucket<D>) {
+    pub(crate) fn pass(&mut self, grid: &Grid, dynamics: &D, number: u32, bucket: &mut Bucket<D>) {
+        let fault = self.fault();
         let Search { plan, gvt, paths, last, found, compared, .. } = self;
         for path in paths.iter() {
             let mine = &path.track;
             for cell in path.cells.iter().filter(|cell| grid.bucket(cell) == number) {
                 bucket.visit(cell, mine.level, (plan.first, plan.last, *gvt), |other| {
                     let pair = (mine.body, other.body, other.version, other.first);
-                    if other.entity == plan.entity || compared.contains(&pair) {
+                    let is_known = compared.contains(&pair) && fault != Fault::NoOwnerCell;
+                    if other.entity == plan.entity || is_known {
                         return;
                     }
                     compared.push(pair);
@@ -102,6 +116,9 @@ impl<D: Dynamics> Search<D> {
                             *last = tick;
                             found.clear();
                         }
+                        if fault == Fault::OneContactOnly && !found.is_empty() {
+                            return;
+                        }
                         found.push(Found { own: mine.body, other: other.clone() });
                     }
                 });
@@ -111,12 +128,51 @@ impl<D: Dynamics> Search<D> {
     }
 
     /// All buckets have been passed: the tracks are cut where they meet somebody.
-    fn finish(self) -> (Plan<D>, Written<D>) {
-        for path in &self.paths {
+    pub(crate) fn finish(self) -> (Plan<D>, Written<D>) {
+        for path in self.paths.iter().filter(|_| self.fault() != Fault::TrackNotCut) {
             path.track.cut(self.last + 1);
         }
         let tracks = self.paths.into_iter().map(|path| path.track).collect();
         (self.plan, Written { last: self.last, found: self.found, tracks })
+    }
+}
+
+impl<D: Dynamics> Search<D> {
+    /// The deliberate fault it has: none, where nothing may have one.
+    #[inline]
+    fn fault(&self) -> Fault {
+        if D::FAULTY { self.fault } else { Fault::None }
+    }
+
+    /// The buckets of all its cells, in the order it goes through them.
+    pub(crate) fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    /// What is to be written.
+    pub(crate) fn plan(&self) -> &Plan<D> {
+        &self.plan
+    }
+
+    /// Its tracks, to be replaced by copies.
+    pub(crate) fn tracks_mut(&mut self) -> impl Iterator<Item = &mut Arc<Track<D>>> {
+        self.paths.iter_mut().map(|path| &mut path.track)
+    }
+
+    /// Takes down everything but the plan, which its entity takes down.
+    pub(crate) fn portray(&self, painter: &mut impl Painter<D>) {
+        painter.number(self.gvt);
+        painter.number(self.last);
+        painter.many(self.paths.len());
+        self.paths.iter().for_each(|path| path.track.portray(painter));
+        portray_found(&self.found, painter);
+        painter.many(self.compared.len());
+        for (own, body, version, first) in &self.compared {
+            painter.number(u64::from(*own));
+            painter.number(u64::from(*body));
+            painter.number(u64::from(*version));
+            painter.number(*first);
+        }
     }
 }
 
@@ -163,29 +219,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A plan that travels from bucket to bucket, holding each it has passed.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Ticket {
-    search: Search<World>,
-    /// How many buckets it holds already.
-    held: usize,
-}
-
-impl Ticket {
-    pub fn new(search: Search<World>) -> Self {
-        Ticket { search, held: 0 }
-    }
-
-    /// It has been through all its buckets.
-    pub fn finish(self) -> (Plan<World>, Written<World>) {
-        self.search.finish()
-    }
-
-    /// The bucket it wants next; none if it has them all.
-    pub fn wants(&self) -> Option<u32> {
-        self.search.numbers.get(self.held).copied()
-    }
+impl actix::Message for Ticket<World> {
+    type Result = ();
 }
 
 /// The ticket that held the bucket has gone through.
@@ -193,46 +228,45 @@ impl Ticket {
 #[rtype(result = "()")]
 pub(crate) struct LetGo;
 
-/// A bucket as an actor: one ticket at a time, the others in the order they came.
+/// The keeper of a bucket as an actor.
 pub(crate) struct BucketActor {
     number: u32,
-    bucket: Bucket<World>,
-    is_held: bool,
-    queue: VecDeque<Ticket>,
+    keeper: Keeper<World>,
     runtime: Arc<Runtime>,
     arbiter: usize,
 }
 
 impl BucketActor {
     pub fn new(number: u32, runtime: Arc<Runtime>, arbiter: usize) -> Self {
-        let (bucket, queue) = (Bucket::default(), VecDeque::new());
-        BucketActor { number, bucket, is_held: false, queue, runtime, arbiter }
+        BucketActor { number, keeper: Keeper::new(number), runtime, arbiter }
     }
 
-    /// Takes a ticket and sends it on; from the last bucket the answer goes out.
-    fn take(&mut self, mut ticket: Ticket) {
-        self.is_held = true;
+    /// Lets the keeper do something, and sends on the ticket it lets pass; from the last bucket the answer goes out.
+    fn keep(&mut self, act: impl FnOnce(&mut Keeper<World>, &Commons) -> Option<Passed<World>>) {
         let runtime = self.runtime.clone();
-        let (since, entries) = (runtime.trace_now(), self.bucket.len());
-        let who = (Some(ticket.search.plan.entity), ticket.search.plan.first);
-        let passed = catch_unwind(AssertUnwindSafe(|| {
-            ticket.search.pass(&runtime.commons.grid, &runtime.commons.world, self.number, &mut self.bucket);
-            ticket.held += 1;
-            ticket
-        }));
-        runtime.meter(self.arbiter).entries(entries, self.bucket.len());
-        match passed {
-            Ok(ticket) if ticket.wants().is_some() => runtime.pass_on(ticket),
-            Ok(ticket) => {
-                let numbers = ticket.search.numbers.clone();
-                let (plan, written) = ticket.finish();
+        let (since, entries) = (runtime.trace_now(), self.keeper.bucket.len());
+        let passed = catch_unwind(AssertUnwindSafe(|| act(&mut self.keeper, &runtime.commons)));
+        runtime.meter(self.arbiter).entries(entries, self.keeper.bucket.len());
+        let who = match passed {
+            Ok(None) => return,
+            Ok(Some(Passed::On { ticket, .. })) => {
+                let who = (Some(ticket.plan().entity), ticket.plan().first);
+                runtime.pass_on(ticket);
+                who
+            }
+            Ok(Some(Passed::Home { plan, written, keys })) => {
+                let who = (Some(plan.entity), plan.first);
                 runtime.answer(plan, written);
-                for number in numbers {
+                for number in keys {
                     runtime.let_go(number);
                 }
+                who
             }
-            Err(_) => runtime.end(Some(Trouble::Bucket { number: self.number })),
-        }
+            Err(_) => {
+                runtime.end(Some(Trouble::Bucket { number: self.number }));
+                (None, 0)
+            }
+        };
         if let Some(since) = since {
             runtime.trace(self.arbiter, Phase::Bucket, who, since);
         }
@@ -243,12 +277,12 @@ impl Actor for BucketActor {
     type Context = Context<Self>;
 }
 
-impl Handler<Ticket> for BucketActor {
+impl Handler<Ticket<World>> for BucketActor {
     type Result = ();
 
-    fn handle(&mut self, ticket: Ticket, _: &mut Context<Self>) {
+    fn handle(&mut self, ticket: Ticket<World>, _: &mut Context<Self>) {
         self.runtime.meter(self.arbiter).ticket();
-        if self.is_held { self.queue.push_back(ticket) } else { self.take(ticket) }
+        self.keep(|keeper, commons| keeper.arrive(ticket, &commons.grid, &commons.world));
     }
 }
 
@@ -257,9 +291,6 @@ impl Handler<LetGo> for BucketActor {
 
     fn handle(&mut self, _: LetGo, _: &mut Context<Self>) {
         self.runtime.meter(self.arbiter).let_go();
-        self.is_held = false;
-        if let Some(next) = self.queue.pop_front() {
-            self.take(next);
-        }
+        self.keep(|keeper, commons| keeper.let_go(&commons.grid, &commons.world));
     }
 }

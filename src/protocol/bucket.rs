@@ -44,6 +44,17 @@ impl<D: Dynamics + ?Sized> Track<D> {
         self.end.load(Ordering::Acquire)
     }
 
+    /// Another track like this one, that is cut by itself.
+    pub(crate) fn apart(&self) -> Self
+    where
+        D: Sized,
+    {
+        let (owner, body) = ((self.entity, self.version), (self.body, self.level));
+        let track = Track::new(owner, body, (self.first, self.first), self.flight.clone());
+        track.cut(self.end());
+        track
+    }
+
     /// Takes back everything from `end` on. A reader that still sees the old end reports a contact with a version
     /// that is gone, and is told so.
     pub fn cut(&self, end: Tick) {
@@ -52,6 +63,7 @@ impl<D: Dynamics + ?Sized> Track<D> {
 }
 
 /// A contact that a write came upon.
+#[derive(Clone)]
 pub struct Found<D: Dynamics + ?Sized> {
     /// The writer's body.
     pub own: Place,
@@ -60,6 +72,7 @@ pub struct Found<D: Dynamics + ?Sized> {
 }
 
 /// The tracks that pass some cells.
+#[derive(Clone)]
 pub struct Bucket<D: Dynamics + ?Sized> {
     entries: Vec<(Cell, Arc<Track<D>>)>,
 }
@@ -98,6 +111,11 @@ impl<D: Dynamics + ?Sized> Bucket<D> {
     /// Adds a track to a cell.
     pub fn add(&mut self, cell: Cell, track: Arc<Track<D>>) {
         self.entries.push((cell, track));
+    }
+
+    /// Every entry: the cell, and a track that passes it.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Cell, &Arc<Track<D>>)> {
+        self.entries.iter().map(|(cell, track)| (cell, track))
     }
 
     /// Number of entries.
