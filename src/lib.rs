@@ -64,6 +64,7 @@ pub mod state;
 mod ticket;
 pub mod time;
 pub mod tvht;
+pub mod verify;
 
 pub use std::ops::ControlFlow;
 

@@ -170,6 +170,11 @@ impl Counters {
         above.into_iter().find(|tick| self.slot(*tick).load(Relaxed) != 0).unwrap_or(floor)
     }
 
+    /// How many are counted at a tick that is not settled.
+    pub fn at(&self, tick: Tick) -> u32 {
+        self.slot(tick).load(SeqCst)
+    }
+
     fn slot(&self, tick: Tick) -> &AtomicU32 {
         &self.slots[tick as usize & (self.slots.len() - 1)]
     }

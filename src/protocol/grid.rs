@@ -19,6 +19,11 @@ impl Cell {
     pub fn level(&self) -> u8 {
         self.level
     }
+
+    /// Its coordinates, in cells of its level.
+    pub(crate) fn coordinates(&self) -> [i32; 3] {
+        self.at
+    }
 }
 
 /// A division of space into cells and buckets.

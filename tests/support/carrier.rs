@@ -9,8 +9,7 @@ use anachron::protocol::{
 };
 use anachron::time::Tick;
 use anachron::tvht::SharedTable;
-
-use crate::tiny_world::{Act, Course, Deed, Reference, Tiny, speed, stir};
+use anachron::verify::tiny::{Act, Course, Deed, Reference, Tiny, speed, stir};
 
 /// How a run is carried out.
 #[derive(Clone, Debug)]

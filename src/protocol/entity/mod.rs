@@ -231,6 +231,11 @@ impl<D: Dynamics> Entity<D> {
             && (self.is_vacant() || self.history.latest().is_some_and(|l| l.last >= limits.last_tick))
     }
 
+    /// Whether a step could lead anywhere: nothing is owed, and nothing is being written.
+    pub fn is_free(&self) -> bool {
+        !self.writing && (self.owed.is_empty() || self.has(Fault::NoGate))
+    }
+
     /// The phase it is in, in the words of Time Warp.
     pub fn phase(&self) -> &'static str {
         if !self.owed.is_empty() {
