@@ -128,6 +128,11 @@ impl Play {
         Err(Broken { promise: Promise::CommittedIsReference, how })
     }
 
+    /// Whether a state in which nothing can happen any more is as it should be.
+    pub fn ended_well(&self, setting: &Setting) -> bool {
+        self.check_end(setting).is_ok()
+    }
+
     /// Checks a state in which nothing can happen any more.
     pub(super) fn check_end(&self, setting: &Setting) -> Result<(), Broken> {
         let broken = |promise, how: String| Err(Broken { promise, how });

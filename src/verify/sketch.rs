@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::play::{Effect, Mail, Play, Seat, order};
 use super::setting::Setting;
 use super::tiny::{Act, Course, Deed, Numbers, Tiny};
-use crate::protocol::{EntityId, Named, Painter};
+use crate::protocol::{EntityId, Message, Named, Painter};
 use crate::time::Tick;
 
 /// Takes down numbers one after another; those that are only compared are filled in at the end.
@@ -69,6 +69,9 @@ impl Sketch {
             Mail::Letter(letter) => {
                 self.number(0);
                 letter.portray(id_of(from), id_of(to), self);
+                if let Message::Answer { serial, .. } = letter {
+                    play.entities[id_of(to).0 as usize].portray_owed(*serial, self);
+                }
             }
             Mail::Act { held, tick, number, act } => {
                 self.number(1);
@@ -97,11 +100,9 @@ impl Sketch {
     }
 }
 
-fn owner(name: &Named) -> (bool, EntityId) {
-    match name {
-        Named::Version(id, _) => (false, *id),
-        Named::Serial(id, _) => (true, *id),
-    }
+fn owner(name: &Named) -> EntityId {
+    let Named::Version(id, _) = name;
+    *id
 }
 
 fn id_of(seat: Seat) -> EntityId {
