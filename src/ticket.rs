@@ -6,7 +6,8 @@
 
 use std::collections::VecDeque;
 
-use crate::protocol::{Bucket, Dynamics, Fault, Grid, Painter, Plan, Written};
+use crate::protocol::{Bucket, Dynamics, EntityId, Fault, Grid, Painter, Place, Plan, Version, Written};
+use crate::time::Tick;
 use crate::tvht::Search;
 
 /// A plan that travels from bucket to bucket, holding each it has passed.
@@ -38,9 +39,13 @@ impl<D: Dynamics> Ticket<D> {
     }
 
     /// Takes down everything but the plan, which its entity takes down.
-    pub(crate) fn portray(&self, painter: &mut impl Painter<D>) {
+    pub(crate) fn portray(
+        &self,
+        whose: impl Fn(Place, Version, Tick) -> Option<EntityId>,
+        painter: &mut impl Painter<D>,
+    ) {
         painter.many(self.held);
-        self.search.portray(painter);
+        self.search.portray(whose, painter);
     }
 }
 

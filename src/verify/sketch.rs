@@ -1,11 +1,14 @@
 //! A state as one number of 128 bits: equal for states that have the same future, whatever their past.
 
+use std::sync::Arc;
+
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::play::{Effect, Mail, Play, Seat, order};
 use super::setting::Setting;
 use super::tiny::{Act, Course, Deed, Numbers, Tiny};
-use crate::protocol::{EntityId, Message, Named, Painter};
+use crate::protocol::{EntityId, Message, Named, Painter, Track};
+use crate::ticket::Ticket;
 use crate::time::Tick;
 
 /// Takes down numbers one after another; those that are only compared are filled in at the end.
@@ -82,8 +85,7 @@ impl Sketch {
             }
             Mail::Ticket(ticket) => {
                 self.number(2);
-                play.entities[ticket.plan().entity.0 as usize].portray_plan(ticket.plan(), self);
-                ticket.portray(self);
+                play.portray_ticket(ticket, self);
             }
             Mail::Answer(plan, written) => {
                 self.number(3);
@@ -170,8 +172,7 @@ impl Play {
             sketch.number(u64::from(keeper.is_held()));
             sketch.many(keeper.queue().len());
             for ticket in keeper.queue() {
-                self.entities[ticket.plan().entity.0 as usize].portray_plan(ticket.plan(), &mut sketch);
-                ticket.portray(&mut sketch);
+                self.portray_ticket(ticket, &mut sketch);
             }
             // As it will be put in order before anybody looks.
             let alive = |end: Tick, first: Tick| end > gvt && end > first;
@@ -203,6 +204,20 @@ impl Play {
         }
         sketch.number(u64::from(self.broken.is_some()));
         sketch.print()
+    }
+
+    fn portray_ticket(&self, ticket: &Ticket<Tiny>, sketch: &mut Sketch) {
+        self.entities[ticket.plan().entity.0 as usize].portray_plan(ticket.plan(), sketch);
+        let gvt = self.counters.gvt();
+        let whose = |body, version, first| {
+            let is_it = |track: &&Arc<Track<Tiny>>| {
+                let key = (track.body, track.version, track.first) == (body, version, first);
+                key && track.end() > gvt && track.end() > first
+            };
+            let mut tracks = self.keepers.iter().flat_map(|keeper| keeper.bucket.entries());
+            tracks.find_map(|(_, track)| is_it(&track).then_some(track.entity))
+        };
+        ticket.portray(whose, sketch);
     }
 
     fn portray_effect(&self, id: EntityId, effect: &Effect, sketch: &mut Sketch) {

@@ -55,7 +55,10 @@ impl Notes {
     pub fn written(&mut self, written: &Written<Tiny>) {
         self.note(|| {
             let met = written.found.iter().map(|found| {
-                format!("body {} of {} (version {})", found.other.body, found.other.entity, found.other.version)
+                format!(
+                    "body {} of {} (version {})",
+                    found.other.body, found.other.entity, found.other.version
+                )
             });
             let met: Vec<String> = met.collect();
             match met.is_empty() {
@@ -81,7 +84,9 @@ impl Notes {
         self.note(|| {
             let what = act_in_words(act);
             match held {
-                Ok(held) => format!("from outside: {what} at tick {tick} (holds global virtual time at {held})"),
+                Ok(held) => {
+                    format!("from outside: {what} at tick {tick} (holds global virtual time at {held})")
+                }
                 Err(gvt) => format!("from outside: {what} at tick {tick}; too late, {gvt} is settled"),
             }
         });

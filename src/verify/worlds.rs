@@ -103,11 +103,25 @@ pub const SMALL: &[Family] = &[
     Family { name: "two bodies, touching now and then", window: 3, sparse: 2, ..PLAIN },
     Family { name: "two bodies, contact gate", window: 3, contact_window: Some(0), ..PLAIN },
     Family { name: "two bodies, long strides only", window: 3, stride_min: 3, ..PLAIN },
-    Family { name: "two bodies, adaptive", window: 3, contact_window: None, adaptive: true, ticks: 4, ..PLAIN },
+    Family {
+        name: "two bodies, adaptive",
+        window: 3,
+        contact_window: None,
+        adaptive: true,
+        ticks: 4,
+        seeds: &[0, 1, 2, 3, 4, 5],
+        ..PLAIN
+    },
     Family { name: "two bodies, many cores", grain: Grain::Effects, ticks: 4, ..PLAIN },
     Family { name: "two bodies, many cores, window 1", grain: Grain::Effects, window: 1, ..PLAIN },
-    Family { name: "two bodies, tickets, 1 bucket", buckets: 1, window: 3, ..ACTORS },
-    Family { name: "two bodies, tickets, 2 buckets", ticks: 4, ..ACTORS },
+    Family {
+        name: "two bodies, tickets, 1 bucket",
+        buckets: 1,
+        window: 3,
+        seeds: &[0, 1, 2, 3, 4, 5],
+        ..ACTORS
+    },
+    Family { name: "two bodies, tickets, 2 buckets", ticks: 4, seeds: &[0, 1, 2, 3, 4], ..ACTORS },
     Family { name: "two bodies, tickets, 3 buckets", buckets: 3, ticks: 4, seeds: &[0, 1, 2, 3], ..ACTORS },
     Family {
         name: "two bodies, tickets, many cores",
@@ -129,14 +143,7 @@ pub const SMALL: &[Family] = &[
         seeds: &[0, 2],
         ..THREE
     },
-    Family {
-        name: "three bodies, all touching, 1 tick",
-        rounds: 1,
-        room: 2,
-        ticks: 1,
-        seeds: &[0],
-        ..THREE
-    },
+    Family { name: "three bodies, all touching, 1 tick", rounds: 1, room: 2, ticks: 1, seeds: &[0], ..THREE },
     Family {
         name: "three bodies, all touching, gate",
         rounds: 1,
@@ -157,12 +164,33 @@ pub const SMALL: &[Family] = &[
         ..ACTORS
     },
     Family { name: "a push", outside: Outside::Push, ticks: 4, ..PLAIN },
-    Family { name: "a push, history kept", outside: Outside::Push, ticks: 4, history: 2, ..PLAIN },
-    Family { name: "a push, many cores", outside: Outside::Push, grain: Grain::Effects, ticks: 3, ..PLAIN },
-    Family { name: "a push, tickets", outside: Outside::Push, ticks: 3, seeds: &[0, 1, 2, 3], ..ACTORS },
+    Family {
+        name: "a push, history kept",
+        outside: Outside::Push,
+        ticks: 4,
+        history: 2,
+        seeds: &[0, 1, 2, 3, 4, 5],
+        ..PLAIN
+    },
+    Family {
+        name: "a push, many cores",
+        outside: Outside::Push,
+        grain: Grain::Effects,
+        ticks: 3,
+        seeds: &[0, 1, 2, 3],
+        ..PLAIN
+    },
+    Family { name: "a push, tickets", outside: Outside::Push, ticks: 3, seeds: &[0, 1], ..ACTORS },
     Family { name: "a body is taken away", outside: Outside::Remove, ticks: 4, ..PLAIN },
     Family { name: "a push and a removal", outside: Outside::PushAndRemove, ticks: 3, ..PLAIN },
-    Family { name: "a body comes", outside: Outside::Spawn, ticks: 3, room: 8, seeds: &[0, 1, 2, 4, 5, 7], ..PLAIN },
+    Family {
+        name: "a body comes",
+        outside: Outside::Spawn,
+        ticks: 3,
+        room: 8,
+        seeds: &[0, 1, 2, 4, 5, 7],
+        ..PLAIN
+    },
     Family {
         name: "a body comes, another goes",
         outside: Outside::SpawnAndRemove,

@@ -71,9 +71,8 @@ impl<D: Dynamics> Entity<D> {
     fn portray_debts(&self, painter: &mut impl Painter<D>) {
         painter.many(self.owed.len());
         let mut owed: Vec<&Debt> = self.owed.values().collect();
-        let key = |debt: &&Debt| {
-            debt.event.map(|(at, to, own, theirs)| (at.tick, at.from, to, at.to, own, theirs))
-        };
+        let key =
+            |debt: &&Debt| debt.event.map(|(at, to, own, theirs)| (at.tick, at.from, to, at.to, own, theirs));
         owed.sort_by_key(key);
         owed.into_iter().for_each(|debt| portray_debt(self.id, debt, painter));
     }

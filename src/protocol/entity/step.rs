@@ -156,9 +156,8 @@ impl<D: Dynamics> Entity<D> {
                 let tale = latest.tales.iter().find(|tale| tale.own == told.own && tale.to == known.entity);
                 // Who touches only them needs no telling: they can work it out. Once told, always told.
                 let needed = tale.is_some() || !told.partners.iter().all(theirs);
-                let is_news = tale.is_none_or(|tale| {
-                    !is_final && !D::same_standing(&tale.standing, &told.standing)
-                });
+                let is_news =
+                    tale.is_none_or(|tale| !is_final && !D::same_standing(&tale.standing, &told.standing));
                 let twice = due.iter().any(|(to, _, own, _)| *to == known.entity && *own == told.own);
                 if needed && is_news && !twice {
                     due.push((known.entity, known.version, told.own, told.standing.clone()));
