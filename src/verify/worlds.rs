@@ -68,7 +68,7 @@ pub struct Family {
 }
 
 /// Two bodies that touch at every tick, each by itself, in shared memory: what all families are told apart from.
-const PLAIN: Family = Family {
+pub(super) const PLAIN: Family = Family {
     name: "two bodies, window 2",
     bodies: 2,
     cluster: 1,
