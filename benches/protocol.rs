@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anachron::physics::{Aabb, Flight, World};
-use anachron::protocol::{Bucket, Cell, Dynamics, EntityId, Grid, Place, Track};
+use anachron::protocol::{Bucket, Cell, Dynamics, EntityId, Entry, Grid, Place, Track};
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
 use anachron::{Simulation, Sync};
 use criterion::{BatchSize, Criterion, Throughput};
+use smallvec::smallvec;
 
 /// Whole runs: scenario, bodies, ticks.
 const RUNS: &[(&str, u32, u32)] =
@@ -39,8 +40,10 @@ fn track(world: &World, grid: &Grid, body: Place) -> (Arc<Track<World>>, Vec<Cel
     let flight = Flight { since: 0, origin: world.bodies[body as usize].start };
     let bounds: Aabb = world.bounds(body, &flight, 0, 60);
     let mut cells = Vec::new();
-    grid.cells(&bounds, 0, &mut cells);
-    (Arc::new(Track::new((EntityId(body), 0), (body, 0), (0, 60), flight)), cells)
+    let reach = grid.cells(&bounds, 0, |cell| cells.push(cell));
+    let passers = cells.iter().map(|_| 0).collect();
+    let crew = smallvec![(body, flight)];
+    (Arc::new(Track::new((EntityId(body), 0), (0, 60), crew, smallvec![reach], passers)), cells)
 }
 
 /// A bucket that many tracks pass, in one cell: what a write sees, adds, and what a rollback leaves behind.
@@ -55,7 +58,7 @@ fn buckets(criterion: &mut Criterion) {
             let mut bucket: Bucket<World> = Bucket::default();
             let tracks: Vec<_> = (0..count).map(|body| track(&world, &grid, body).0).collect();
             for track in &tracks {
-                bucket.add(cell, track.clone());
+                bucket.add(Entry::new(cell, track.clone(), (0, 1)));
             }
             (bucket, tracks)
         };
@@ -65,8 +68,8 @@ fn buckets(criterion: &mut Criterion) {
                 filled,
                 |(bucket, _)| {
                     let mut seen = 0;
-                    bucket.visit(black_box(&cell), 0, (0, 60, 0), |_| seen += 1);
-                    bucket.add(cell, newcomer.clone());
+                    bucket.visit(black_box(&cell), EntityId(count), (0, 60, 0), |_| seen += 1);
+                    bucket.add(Entry::new(cell, newcomer.clone(), (0, 1)));
                     seen
                 },
                 BatchSize::SmallInput,
@@ -79,7 +82,7 @@ fn buckets(criterion: &mut Criterion) {
                     for track in tracks.iter() {
                         track.cut(track.first);
                     }
-                    bucket.visit(black_box(&cell), 0, (0, 60, 0), |_| ());
+                    bucket.visit(black_box(&cell), EntityId(count), (0, 60, 0), |_| ());
                     bucket.len()
                 },
                 BatchSize::SmallInput,

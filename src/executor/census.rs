@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::crowd::Commons;
 use crate::physics::{Flight, World};
-use crate::protocol::{Cell, Counters, Dynamics, Entity, Message, Track};
+use crate::protocol::{Counters, Dynamics, Entity, Entry, Message};
 use crate::time::Tick;
 
 /// What was counted in a speculative run.
@@ -334,7 +334,7 @@ impl Census {
             segments_peak,
             history_bytes: (segments_peak as f64 * ratio(bytes, segments)) as u64,
             table_entries_peak: stock.table,
-            table_bytes: stock.table * size_of::<(Cell, std::sync::Arc<Track<World>>)>() as u64,
+            table_bytes: stock.table * size_of::<Entry<World>>() as u64,
             log_entries_peak: stock.log,
             log_bytes: stock.log * size_of::<(Tick, Flight)>() as u64,
         };

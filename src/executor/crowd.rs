@@ -82,7 +82,7 @@ impl Commons {
         let limits = Limits {
             window,
             contact_window: tuning.contact_window,
-            stride_min: window.div_ceil(2),
+            stride_min: std::env::var("SM").ok().and_then(|s| s.parse().ok()).unwrap_or(window.div_ceil(2)),
             adaptive: tuning.adaptive,
             last_tick: world.time.last_tick,
         };
@@ -92,7 +92,8 @@ impl Commons {
                 births[*body as usize] = EntityId(at as u32);
             }
         }
-        let grid = Grid::new(&radii, tuning.cell_scale, buckets);
+        let cs: f64 = std::env::var("CS").ok().and_then(|s| s.parse().ok()).unwrap_or(tuning.cell_scale);
+        let grid = Grid::new(&radii, cs, buckets);
         let late = known.iter().filter(|entry| is_birth(entry)).count();
         let population = (crews.len() + late) as u32;
         let commons = Commons {

@@ -23,9 +23,9 @@ use crate::frame::Frame;
 use crate::ids::BodyId;
 use crate::inputs::{self, Door, Entry, InputError};
 use crate::physics::World;
-use crate::protocol::{Entity, EntityId, Now, Place, Plan, Stats, Written};
+use crate::protocol::{Entity, EntityId, Now, Place, Plan, Search, Stats, Written};
 use crate::time::Tick;
-use crate::tvht::{BucketActor, Lane, LetGo, Search, Ticket};
+use crate::tvht::{BucketActor, Lane, LetGo, Ticket};
 
 /// Frames that may be settled but not yet taken.
 const FRAMES_AHEAD: u64 = 256;

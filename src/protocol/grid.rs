@@ -14,11 +14,31 @@ pub struct Cell {
     at: [i32; 3],
 }
 
-impl Cell {
-    /// How coarse it is.
-    pub fn level(&self) -> u8 {
-        self.level
+/// Where a body begins in the grid: its level, and the lowest of its cells there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    level: u8,
+    low: [i32; 3],
+}
+
+impl Reach {
+    /// Whether `cell` is the one in which two bodies are compared: the lowest that both cover, on the coarser of
+    /// their levels.
+    #[inline]
+    pub fn meets_in(&self, other: &Reach, cell: &Cell) -> bool {
+        if cell.level != self.level.max(other.level) {
+            return false;
+        }
+        let mine = coarsened(self.low, cell.level - self.level);
+        let theirs = coarsened(other.low, cell.level - other.level);
+        (0..3).all(|k| cell.at[k] == mine[k].max(theirs[k]))
     }
+}
+
+/// The cell so many levels coarser that holds a cell.
+#[inline]
+fn coarsened(at: [i32; 3], levels: u8) -> [i32; 3] {
+    at.map(|c| c >> levels.min(31))
 }
 
 /// A division of space into cells and buckets.
@@ -83,26 +103,28 @@ impl Grid {
         level
     }
 
-    /// Appends the cells that `bounds` covers on `level` and every coarser level in use.
-    pub fn cells(&self, bounds: &Aabb, level: u8, out: &mut Vec<Cell>) {
-        out.clear();
-        for level in self.levels.iter().copied().filter(|used| *used >= level) {
-            let width = self.width_m(level);
-            let corner =
-                |v: Vec3| [v.x, v.y, v.z].map(|c| (c / width).floor().clamp(-FARTHEST, FARTHEST) as i32);
-            let (low, mut high) = (corner(bounds.min), corner(bounds.max));
-            // Only what is no longer finite is so large; it ends the run as soon as it is seen.
-            if (0..3).any(|k| i64::from(high[k]) - i64::from(low[k]) > SPAN_MAX) {
-                high = low;
-            }
+    /// Shows the cells that `bounds` covers on `level` and every coarser level in use.
+    pub fn cells(&self, bounds: &Aabb, level: u8, mut see: impl FnMut(Cell)) -> Reach {
+        let width = self.width_m(level);
+        let corner =
+            |v: Vec3| [v.x, v.y, v.z].map(|c| (c / width).floor().clamp(-FARTHEST, FARTHEST) as i32);
+        let (low, mut high) = (corner(bounds.min), corner(bounds.max));
+        // Only what is no longer finite is so large; it ends the run as soon as it is seen.
+        if (0..3).any(|k| i64::from(high[k]) - i64::from(low[k]) > SPAN_MAX) {
+            high = low;
+        }
+        let reach = Reach { level, low };
+        for coarser in self.levels.iter().copied().filter(|used| *used >= level) {
+            let (low, high) = (coarsened(low, coarser - level), coarsened(high, coarser - level));
             for x in low[0]..=high[0] {
                 for y in low[1]..=high[1] {
                     for z in low[2]..=high[2] {
-                        out.push(Cell { level, at: [x, y, z] });
+                        see(Cell { level: coarser, at: [x, y, z] });
                     }
                 }
             }
         }
+        reach
     }
 
     /// How many cells of one level `bounds` covers.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anachron::math::Vec3;
 use anachron::physics::Aabb;
-use anachron::protocol::{Dynamics, Moment, PartnerKey, Place, Remembered, Response, Seen, Told};
+use anachron::protocol::{Crew, Dynamics, Moment, PartnerKey, Place, Remembered, Response, Seen, Told};
 use anachron::time::Tick;
 
 /// The rules of a world.
@@ -174,9 +174,10 @@ impl Dynamics for Tiny {
         let pairs = self.pairs(tick, moment, &seats);
         let after = self.rounds(moment, &seats, &pairs);
         let last = |seat: usize| after[self.rounds as usize][seat];
+        let mut memories = Vec::new();
         let mut response = Response {
             flights: Vec::new(),
-            memories: Vec::new(),
+            memories: Arc::new([]),
             told: Vec::new(),
             complete: true,
             lingers: tick.is_multiple_of(3),
@@ -191,12 +192,13 @@ impl Dynamics for Tiny {
             } else {
                 (seats[pair.b.expect("statics touch the crew")].0, PartnerKey::Body(seats[pair.a].0))
             };
-            response.memories.push(Remembered { own, partner, memory });
+            memories.push(Remembered { own, partner, memory });
             if pair.a < crew {
                 response.seen.touches += 1;
                 response.seen.new_touches += u32::from(pair.memory.is_none());
             }
         }
+        response.memories = memories.into();
         for seat in 0..crew {
             let partners: Vec<PartnerKey> = partners(seat, &pairs, &seats);
             if partners.is_empty() {
@@ -225,7 +227,7 @@ impl Dynamics for Tiny {
     fn steer(
         &self,
         tick: Tick,
-        crew: &mut Vec<(Place, Course)>,
+        crew: &mut Crew<Tiny>,
         actions: &[(u64, Act)],
     ) -> Vec<(Place, Option<Course>)> {
         let mut news: Vec<(Place, Option<Course>)> = Vec::new();
@@ -363,8 +365,8 @@ pub struct Reference<'a> {
     tiny: &'a Tiny,
     /// The tick it has come to.
     pub tick: Tick,
-    pub crew: Vec<(Place, Course)>,
-    memories: Vec<Remembered<Tiny>>,
+    pub crew: Crew<Tiny>,
+    memories: Arc<[Remembered<Tiny>]>,
     /// What was seen before that tick.
     pub touches: u64,
     pub new_touches: u64,
@@ -372,8 +374,8 @@ pub struct Reference<'a> {
 
 impl<'a> Reference<'a> {
     pub fn new(tiny: &'a Tiny) -> Self {
-        let (crew, memories) = (tiny.start(), Vec::new());
-        Reference { tiny, tick: 0, crew, memories, touches: 0, new_touches: 0 }
+        let crew = tiny.start().into();
+        Reference { tiny, tick: 0, crew, memories: Arc::new([]), touches: 0, new_touches: 0 }
     }
 
     /// Goes on to the next tick, with what is done from outside on the way.

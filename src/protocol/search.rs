@@ -1,0 +1,146 @@
+//! A plan on its way through the buckets of the table: whom it meets first, and where its tracks are left.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::bucket::{Bucket, Entry, Found, Track};
+use super::dynamics::Dynamics;
+use super::entity::{Plan, Written};
+use super::grid::{Cell, Grid};
+use crate::time::Tick;
+
+/// The bodies of a track cover at most about so many cells each; faster ones take shorter steps.
+const CELLS_MAX: f64 = 64.0;
+
+/// A cell that the plan passes, its bucket, and which of the track's passers are in it.
+struct Stop {
+    bucket: u32,
+    cell: Cell,
+    passers: (u32, u32),
+}
+
+/// A plan on its way through the buckets.
+pub struct Search<D: Dynamics> {
+    plan: Plan<D>,
+    gvt: Tick,
+    track: Arc<Track<D>>,
+    /// In the order of their buckets.
+    stops: SmallVec<[Stop; 8]>,
+    /// How many stops it has passed.
+    passed: usize,
+    /// The first tick at which it meets somebody, as far as is known, and whom.
+    last: Tick,
+    found: Vec<Found<D>>,
+}
+
+impl<D: Dynamics> Search<D> {
+    /// A plan that sets out.
+    pub fn new(grid: &Grid, dynamics: &D, mut plan: Plan<D>, gvt: Tick) -> Self {
+        let crew = std::mem::take(&mut plan.crew);
+        let mut last = plan.last;
+        for (body, flight) in &crew {
+            let level = grid.level_of(dynamics.radius(*body));
+            while last > plan.first
+                && grid.coverage(&dynamics.bounds(*body, flight, plan.first, last), level) > CELLS_MAX
+            {
+                last = plan.first + (last - plan.first) / 2;
+            }
+        }
+        let mut reaches = SmallVec::with_capacity(crew.len());
+        let mut places: SmallVec<[(u32, Cell, u32); 8]> = SmallVec::new();
+        for (at, (body, flight)) in crew.iter().enumerate() {
+            let level = grid.level_of(dynamics.radius(*body));
+            let bounds = dynamics.bounds(*body, flight, plan.first, last);
+            reaches.push(grid.cells(&bounds, level, |cell| {
+                places.push((grid.bucket(&cell), cell, at as u32));
+            }));
+        }
+        places.sort_unstable();
+        let mut stops: SmallVec<[Stop; 8]> = SmallVec::new();
+        for (at, (bucket, cell, _)) in places.iter().enumerate() {
+            let at = at as u32;
+            match stops.last_mut().filter(|stop| stop.cell == *cell) {
+                Some(stop) => stop.passers.1 = at + 1,
+                None => stops.push(Stop { bucket: *bucket, cell: *cell, passers: (at, at + 1) }),
+            }
+        }
+        let passers = places.iter().map(|(_, _, at)| *at).collect();
+        let track =
+            Track::new((plan.entity, plan.version), (plan.first, last), crew, reaches, passers);
+        Search { plan, gvt, track: Arc::new(track), stops, passed: 0, last, found: Vec::new() }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan<D> {
+        &self.plan
+    }
+
+    /// The buckets of all its cells, ascending.
+    pub fn buckets(&self) -> SmallVec<[u32; 8]> {
+        let mut numbers: SmallVec<[u32; 8]> = self.stops.iter().map(|stop| stop.bucket).collect();
+        numbers.dedup();
+        numbers
+    }
+
+    /// The bucket it has to pass next; none if it has passed them all.
+    pub fn wants(&self) -> Option<u32> {
+        self.stops.get(self.passed).map(|stop| stop.bucket)
+    }
+
+    /// Passes the bucket it wants: looks for whoever it meets first, and leaves its track there.
+    pub fn pass(&mut self, dynamics: &D, bucket: &mut Bucket<D>) {
+        let Some(number) = self.wants() else { return };
+        while let Some(stop) = self.stops.get(self.passed).filter(|stop| stop.bucket == number) {
+            let Search { plan, gvt, track, last, found, .. } = self;
+            let own = &track.passers[stop.passers.0 as usize..stop.passers.1 as usize];
+            bucket.visit(&stop.cell, plan.entity, (plan.first, *last, *gvt), |entry| {
+                meet(dynamics, track, own, entry, last, found);
+            });
+            bucket.add(Entry::new(stop.cell, track.clone(), stop.passers));
+            self.passed += 1;
+        }
+    }
+
+    /// All buckets have been passed: the track is cut where it meets somebody.
+    pub fn finish(self) -> (Plan<D>, Written<D>) {
+        self.track.cut(self.last + 1);
+        (self.plan, Written { last: self.last, found: self.found, track: self.track })
+    }
+}
+
+/// Whom of those in an entry the passers touch first, if that is no later than `last`.
+fn meet<D: Dynamics>(
+    dynamics: &D,
+    track: &Track<D>,
+    own: &[u32],
+    entry: &Entry<D>,
+    last: &mut Tick,
+    found: &mut Vec<Found<D>>,
+) {
+    let other = &entry.track;
+    for &theirs in entry.passers() {
+        let (stranger, their_flight) = &other.crew[theirs as usize];
+        let their_reach = &other.reaches[theirs as usize];
+        for &mine in own {
+            // Two that share several cells are compared in one of them.
+            if !track.reaches[mine as usize].meets_in(their_reach, &entry.cell) {
+                continue;
+            }
+            // Its owner may be cutting it at this moment; then this is an empty range.
+            let from = track.first.max(other.first);
+            let to = (*last).min(other.end().saturating_sub(1));
+            if from > to {
+                return;
+            }
+            let (body, flight) = &track.crew[mine as usize];
+            let touch = dynamics.first_touch((*body, flight), (*stranger, their_flight), from, to);
+            let Some(tick) = touch else { continue };
+            if tick < *last {
+                *last = tick;
+                found.clear();
+            }
+            found.push(Found { own: *body, other: other.clone(), at: theirs });
+        }
+    }
+}
