@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anachron::math::Vec3;
 use anachron::physics::{Aabb, Flight, World};
-use anachron::protocol::{Bucket, Cell, Dynamics, EntityId, Entry, Grid, Place, Track};
+use anachron::protocol::{Bucket, Cell, Dynamics, EntityId, Entry, Grid, Passage, Place, RoughBounds, Track};
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
 use anachron::{Simulation, Sync};
@@ -52,13 +53,14 @@ fn buckets(criterion: &mut Criterion) {
     let radii: Vec<f64> = (0..64).map(|body| world.radius(body)).collect();
     let grid = Grid::new(&radii, 2.0, 1);
     let (_, cells) = track(&world, &grid, 0);
-    let cell = cells[0];
+    let everywhere = Aabb { min: Vec3::repeat(-1e3), max: Vec3::repeat(1e3) };
+    let passage = Passage { cell: cells[0], passers: (0, 1), bounds: RoughBounds::of(&everywhere) };
     for count in [4, 32] {
         let filled = || {
             let mut bucket: Bucket<World> = Bucket::default();
             let tracks: Vec<_> = (0..count).map(|body| track(&world, &grid, body).0).collect();
             for track in &tracks {
-                bucket.add(Entry::new(cell, track.clone(), (0, 1)));
+                bucket.add(Entry::new(passage, track.clone()));
             }
             (bucket, tracks)
         };
@@ -68,8 +70,8 @@ fn buckets(criterion: &mut Criterion) {
                 filled,
                 |(bucket, _)| {
                     let mut seen = 0;
-                    bucket.visit(black_box(&cell), EntityId(count), (0, 60, 0), |_| seen += 1);
-                    bucket.add(Entry::new(cell, newcomer.clone(), (0, 1)));
+                    bucket.visit(black_box(&passage), EntityId(count), (0, 60, 0), |_| seen += 1);
+                    bucket.add(Entry::new(passage, newcomer.clone()));
                     seen
                 },
                 BatchSize::SmallInput,
@@ -82,7 +84,7 @@ fn buckets(criterion: &mut Criterion) {
                     for track in tracks.iter() {
                         track.cut(track.first);
                     }
-                    bucket.visit(black_box(&cell), EntityId(count), (0, 60, 0), |_| ());
+                    bucket.visit(black_box(&passage), EntityId(count), (0, 60, 0), |_| ());
                     bucket.len()
                 },
                 BatchSize::SmallInput,

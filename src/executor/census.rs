@@ -288,10 +288,14 @@ impl Stocktaking {
 
     /// Looks, if it is time to.
     pub fn look<'a>(&mut self, commons: &Commons, meters: impl Iterator<Item = &'a Meter>) {
-        let started = Instant::now();
-        if started < self.next {
-            return;
+        if Instant::now() >= self.next {
+            self.look_now(commons, meters);
         }
+    }
+
+    /// Looks, whatever the time: short runs are over before it is time to.
+    pub fn look_now<'a>(&mut self, commons: &Commons, meters: impl Iterator<Item = &'a Meter>) {
+        let started = Instant::now();
         let in_actors: u64 = meters.map(|meter| meter.entries.get()).sum();
         self.table = self.table.max(commons.table.len() as u64 + in_actors);
         self.log = self.log.max(commons.log.len() as u64);

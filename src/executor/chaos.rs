@@ -83,6 +83,7 @@ fn run_counted(
     }
     let ticks = if flow.is_continue() { job.world.time.last_tick } else { run.commons.counters.gvt() };
     let meters = std::iter::once(&run.meter);
+    run.stock.look_now(&run.commons, std::iter::once(&run.meter));
     let census = Census::of(meters, &run.rounds, &run.stock, run.commons.limits.window, &[]);
     Ok((tally(&stats, ticks), stats, census))
 }

@@ -366,6 +366,7 @@ pub fn run(
     let flow = flow.map_err(|()| RunError::Stalled(describe(&account, last_tick)))?;
     let ticks = if flow.is_continue() { last_tick } else { runtime.commons.counters.gvt() };
     let meters = runtime.seats().iter().map(|seat| &seat.meter);
+    stock.look_now(&runtime.commons, meters.clone());
     let mut census = Census::of(meters, &runtime.rounds, &stock, runtime.commons.limits.window, &busy);
     census.start_stop_s = began.elapsed().saturating_sub(acted).as_secs_f64();
     Ok((tally(&account.stats, ticks), account.stats, census))

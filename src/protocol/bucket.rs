@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use smallvec::SmallVec;
 
 use super::dynamics::{Crew, Dynamics, Place};
-use super::grid::{Cell, Reach};
+use super::grid::{Cell, Reach, RoughBounds};
 use super::message::{EntityId, Version};
 use crate::time::Tick;
 
@@ -53,6 +53,11 @@ impl<D: Dynamics + ?Sized> Track<D> {
         self.end.store(end, Ordering::Release);
     }
 
+    /// Numbers in the crew of those who pass a cell.
+    pub fn passing(&self, passage: &Passage) -> &[u32] {
+        &self.passers[passage.passers.0 as usize..passage.passers.1 as usize]
+    }
+
     /// The flight of a body of the crew.
     pub fn flight_of(&self, body: Place) -> Option<&D::Flight> {
         let at = self.crew.binary_search_by_key(&body, |(place, _)| *place).ok()?;
@@ -77,31 +82,44 @@ impl<D: Dynamics + ?Sized> Found<D> {
     }
 }
 
+/// Some of a track's crew in a cell: who they are, and bounds of all they cover there and elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Passage {
+    /// Where.
+    pub cell: Cell,
+    /// Which of the track's passers.
+    pub passers: (u32, u32),
+    /// Bounds of their flights.
+    pub bounds: RoughBounds,
+}
+
 /// A track in a cell. What decides whether it matters is kept here, so that most entries are passed over without
 /// a look at their tracks.
 pub struct Entry<D: Dynamics + ?Sized> {
-    /// Where.
-    pub cell: Cell,
+    passage: Passage,
     /// Whose.
     entity: EntityId,
     first: Tick,
     /// One more than the last tick when it was written; the track knows whether it has been cut since.
     end: Tick,
-    /// Which of the track's passers are in this cell.
-    passers: (u32, u32),
     /// The track.
     pub track: Arc<Track<D>>,
 }
 
 impl<D: Dynamics + ?Sized> Entry<D> {
     /// A track that passes a cell with some of its crew.
-    pub fn new(cell: Cell, track: Arc<Track<D>>, passers: (u32, u32)) -> Self {
-        Entry { cell, entity: track.entity, first: track.first, end: track.end(), passers, track }
+    pub fn new(passage: Passage, track: Arc<Track<D>>) -> Self {
+        Entry { passage, entity: track.entity, first: track.first, end: track.end(), track }
+    }
+
+    /// Where.
+    pub fn cell(&self) -> &Cell {
+        &self.passage.cell
     }
 
     /// Numbers in the crew of those who pass this cell.
     pub fn passers(&self) -> &[u32] {
-        &self.track.passers[self.passers.0 as usize..self.passers.1 as usize]
+        self.track.passing(&self.passage)
     }
 }
 
@@ -117,11 +135,11 @@ impl<D: Dynamics + ?Sized> Default for Bucket<D> {
 }
 
 impl<D: Dynamics + ?Sized> Bucket<D> {
-    /// Shows every track of entities other than `entity` in `cell` within `first..=last`, and drops what lies
-    /// below `gvt`.
+    /// Shows every track of entities other than `entity` that may meet a passage within `first..=last`, and
+    /// drops what lies below `gvt`.
     pub fn visit(
         &mut self,
-        cell: &Cell,
+        passage: &Passage,
         entity: EntityId,
         (first, last, gvt): (Tick, Tick, Tick),
         mut see: impl FnMut(&Entry<D>),
@@ -133,7 +151,9 @@ impl<D: Dynamics + ?Sized> Bucket<D> {
                 self.entries.swap_remove(at);
                 continue;
             }
-            if entry.cell == *cell && entry.first <= last && entry.end > first && entry.entity != entity {
+            let is_here = entry.passage.cell == passage.cell && entry.entity != entity;
+            let is_now = entry.first <= last && entry.end > first;
+            if is_here && is_now && entry.passage.bounds.overlaps(&passage.bounds) {
                 let end = entry.track.end();
                 if end <= gvt || end <= entry.first {
                     self.entries.swap_remove(at);

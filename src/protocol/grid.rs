@@ -35,6 +35,37 @@ impl Reach {
     }
 }
 
+/// Bounds in half the memory, never smaller than what they bound.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoughBounds {
+    low: [f32; 3],
+    high: [f32; 3],
+}
+
+impl RoughBounds {
+    /// Bounds of a box.
+    pub fn of(bounds: &Aabb) -> Self {
+        RoughBounds {
+            low: [0, 1, 2].map(|k| (bounds.min[k] as f32).next_down()),
+            high: [0, 1, 2].map(|k| (bounds.max[k] as f32).next_up()),
+        }
+    }
+
+    /// Grows to bound another one as well.
+    pub fn include(&mut self, other: &RoughBounds) {
+        for k in 0..3 {
+            self.low[k] = self.low[k].min(other.low[k]);
+            self.high[k] = self.high[k].max(other.high[k]);
+        }
+    }
+
+    /// Whether two may share a point. So may what is no longer a number.
+    #[inline]
+    pub fn overlaps(&self, other: &RoughBounds) -> bool {
+        !(0..3).any(|k| self.low[k] > other.high[k] || other.low[k] > self.high[k])
+    }
+}
+
 /// The cell so many levels coarser that holds a cell.
 #[inline]
 fn coarsened(at: [i32; 3], levels: u8) -> [i32; 3] {

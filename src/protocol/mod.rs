@@ -27,11 +27,11 @@ mod rigid;
 mod search;
 mod stats;
 
-pub use bucket::{Bucket, Entry, Found, Track};
+pub use bucket::{Bucket, Entry, Found, Passage, Track};
 pub use counters::{Counters, Now};
 pub use dynamics::{Crew, Dynamics, Moment, PartnerKey, Place, Remembered, Response, Seen, Stranger, Told};
 pub use entity::{Entity, Forward, Limits, Plan, Step, Written};
-pub use grid::{Cell, Grid, Reach};
+pub use grid::{Cell, Grid, Reach, RoughBounds};
 pub use message::{At, EntityId, Message, Outbox, Party, Version};
 pub use search::Search;
 pub use stats::Stats;

@@ -4,20 +4,19 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::bucket::{Bucket, Entry, Found, Track};
+use super::bucket::{Bucket, Entry, Found, Passage, Track};
 use super::dynamics::Dynamics;
 use super::entity::{Plan, Written};
-use super::grid::{Cell, Grid};
+use super::grid::{Cell, Grid, RoughBounds};
 use crate::time::Tick;
 
 /// The bodies of a track cover at most about so many cells each; faster ones take shorter steps.
 const CELLS_MAX: f64 = 64.0;
 
-/// A cell that the plan passes, its bucket, and which of the track's passers are in it.
+/// A cell that the plan passes, and its bucket.
 struct Stop {
     bucket: u32,
-    cell: Cell,
-    passers: (u32, u32),
+    passage: Passage,
 }
 
 /// A plan on its way through the buckets.
@@ -48,21 +47,29 @@ impl<D: Dynamics> Search<D> {
             }
         }
         let mut reaches = SmallVec::with_capacity(crew.len());
+        let mut rough: SmallVec<[RoughBounds; 1]> = SmallVec::with_capacity(crew.len());
         let mut places: SmallVec<[(u32, Cell, u32); 8]> = SmallVec::new();
         for (at, (body, flight)) in crew.iter().enumerate() {
             let level = grid.level_of(dynamics.radius(*body));
             let bounds = dynamics.bounds(*body, flight, plan.first, last);
+            rough.push(RoughBounds::of(&bounds));
             reaches.push(grid.cells(&bounds, level, |cell| {
                 places.push((grid.bucket(&cell), cell, at as u32));
             }));
         }
         places.sort_unstable();
         let mut stops: SmallVec<[Stop; 8]> = SmallVec::new();
-        for (at, (bucket, cell, _)) in places.iter().enumerate() {
-            let at = at as u32;
-            match stops.last_mut().filter(|stop| stop.cell == *cell) {
-                Some(stop) => stop.passers.1 = at + 1,
-                None => stops.push(Stop { bucket: *bucket, cell: *cell, passers: (at, at + 1) }),
+        for (at, (bucket, cell, member)) in places.iter().enumerate() {
+            let (at, bounds) = (at as u32, rough[*member as usize]);
+            match stops.last_mut().map(|stop| &mut stop.passage).filter(|passage| passage.cell == *cell) {
+                Some(passage) => {
+                    passage.passers.1 = at + 1;
+                    passage.bounds.include(&bounds);
+                }
+                None => {
+                    let passage = Passage { cell: *cell, passers: (at, at + 1), bounds };
+                    stops.push(Stop { bucket: *bucket, passage });
+                }
             }
         }
         let passers = places.iter().map(|(_, _, at)| *at).collect();
@@ -93,11 +100,11 @@ impl<D: Dynamics> Search<D> {
         let Some(number) = self.wants() else { return };
         while let Some(stop) = self.stops.get(self.passed).filter(|stop| stop.bucket == number) {
             let Search { plan, gvt, track, last, found, .. } = self;
-            let own = &track.passers[stop.passers.0 as usize..stop.passers.1 as usize];
-            bucket.visit(&stop.cell, plan.entity, (plan.first, *last, *gvt), |entry| {
+            let own = track.passing(&stop.passage);
+            bucket.visit(&stop.passage, plan.entity, (plan.first, *last, *gvt), |entry| {
                 meet(dynamics, track, own, entry, last, found);
             });
-            bucket.add(Entry::new(stop.cell, track.clone(), stop.passers));
+            bucket.add(Entry::new(stop.passage, track.clone()));
             self.passed += 1;
         }
     }
@@ -124,7 +131,7 @@ fn meet<D: Dynamics>(
         let their_reach = &other.reaches[theirs as usize];
         for &mine in own {
             // Two that share several cells are compared in one of them.
-            if !track.reaches[mine as usize].meets_in(their_reach, &entry.cell) {
+            if !track.reaches[mine as usize].meets_in(their_reach, entry.cell()) {
                 continue;
             }
             // Its owner may be cutting it at this moment; then this is an empty range.
