@@ -157,7 +157,13 @@ impl Simulation {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             tuning: Tuning::default(),
             chaos_seed: 0,
-            template: Scene { bodies: Vec::new(), statics: Vec::new(), ..scene.clone() },
+            template: Scene {
+                bodies: Vec::new(),
+                statics: Vec::new(),
+                joints: Vec::new(),
+                parts: Vec::new(),
+                ..scene.clone()
+            },
             inputs: None,
             tracer: None,
         })
