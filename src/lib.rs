@@ -60,6 +60,7 @@ pub mod record;
 pub mod render;
 pub mod scenarios;
 pub mod scene;
+pub mod solver;
 pub mod state;
 pub mod time;
 pub mod tvht;
