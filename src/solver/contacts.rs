@@ -68,6 +68,7 @@ struct Point {
     parting: f64,
     parting_impulse: f64,
     feature: u64,
+    place: Vec3,
 }
 
 /// A pair in contact: where its points are, and whom it concerns.
@@ -92,6 +93,8 @@ pub(super) struct ContactRule<'a> {
     pub correction: f64,
     /// Overlaps below this are left alone, metres.
     pub slop: f64,
+    /// A point may move this far in a tick and still be the same, metres.
+    pub near: f64,
 }
 
 /// One side of a pair.
@@ -135,9 +138,9 @@ impl Contacts {
         let first = self.points.len() as u32;
         let mut parts = false;
         for contact in meeting.manifold.points() {
-            let known = remembered.iter().find(|known| known.feature == contact.feature);
+            let known = recognised(contact, remembered, meeting.manifold.points(), how.near);
             let point = point(contact, surface, &a, &b, known, how);
-            parts |= point.parting > 0.0;
+            parts |= point.parting > 0.0 || point.parting_impulse > 0.0;
             self.points.push(point);
         }
         self.blocks.push(Block {
@@ -167,14 +170,22 @@ impl Contacts {
         }
     }
 
-    /// One sweep over all rows, in one direction or the other.
-    pub fn sweep(&mut self, motions: &mut [Motion], backwards: bool) {
-        let points = &mut self.points;
-        let mut solve = |block: &Block| block.solve(&mut points[block.range()], motions);
-        if backwards {
-            self.blocks.iter().rev().for_each(&mut solve);
-        } else {
-            self.blocks.iter().for_each(&mut solve);
+    /// One sweep over all rows.
+    pub fn sweep(&mut self, motions: &mut [Motion]) {
+        for block in &self.blocks {
+            block.solve(&mut self.points[block.range()], motions);
+        }
+    }
+
+    /// Moves bodies apart as far as was remembered.
+    pub fn warm_start_apart(&self, shifts: &mut [Motion]) {
+        for block in self.blocks.iter().filter(|block| block.parts) {
+            let (mut a, mut b) = (shifts[block.a as usize], shifts[block.b as usize]);
+            for point in &self.points[block.range()] {
+                point.normal.push(point.parting_impulse, &mut a, &mut b, block.inv_mass);
+            }
+            shifts[block.a as usize] = a;
+            shifts[block.b as usize] = b;
         }
     }
 
@@ -208,9 +219,8 @@ impl Contacts {
                 let natural = (point.impulse + lacking * point.normal.inv_gain).max(0.0);
                 residual.add((natural - point.impulse).abs() * point.normal.gain);
                 let limit = block.friction * point.impulse;
-                let wanted = [0, 1].map(|k| {
-                    point.friction[k] - point.tangents[k].speed(a, b) * point.tangents[k].inv_gain
-                });
+                let wanted = [0, 1]
+                    .map(|k| point.friction[k] - point.tangents[k].speed(a, b) * point.tangents[k].inv_gain);
                 let natural = on_disc(wanted, limit);
                 for k in 0..2 {
                     residual.add((natural[k] - point.friction[k]).abs() * point.tangents[k].gain);
@@ -230,6 +240,8 @@ impl Contacts {
                     feature: point.feature,
                     normal: point.impulse,
                     tangent: point.tangents[0].n * first + point.tangents[1].n * second,
+                    parting: point.parting_impulse,
+                    point: point.place,
                 });
             }
         }
@@ -281,6 +293,25 @@ fn on_disc(wanted: [f64; 2], limit: f64) -> [f64; 2] {
     [wanted[0] * scale, wanted[1] * scale]
 }
 
+/// What is remembered of a point: that of the same feature, or of the nearest place that no feature claims. Features
+/// change their names when a face tilts ever so little.
+fn recognised<'a>(
+    contact: &ContactPoint,
+    remembered: &'a [PointImpulse],
+    all: &[ContactPoint],
+    near: f64,
+) -> Option<&'a PointImpulse> {
+    if let Some(known) = remembered.iter().find(|known| known.feature == contact.feature) {
+        return Some(known);
+    }
+    let distance = |known: &PointImpulse| (known.point - contact.point).norm_squared();
+    remembered
+        .iter()
+        .filter(|known| distance(known) < near * near)
+        .filter(|known| all.iter().all(|other| other.feature != known.feature))
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+}
+
 fn point(
     contact: &ContactPoint,
     surface: Surface,
@@ -308,7 +339,8 @@ fn point(
         impulse: known.map_or(0.0, |known| known.normal),
         friction: [tangent.dot(&t1), tangent.dot(&t2)],
         parting: how.correction * deep / how.tick_s,
-        parting_impulse: 0.0,
+        parting_impulse: known.map_or(0.0, |known| known.parting),
         feature: contact.feature,
+        place: contact.point,
     }
 }

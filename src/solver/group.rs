@@ -16,8 +16,11 @@ use crate::state::BodyState;
 /// Sweeps that move bodies apart, as a share of those for velocities; at least [`APART_MIN`].
 const APART_SHARE: u32 = 4;
 const APART_MIN: u32 = 4;
-/// Overlaps below this share of the smallest length that contacts notice are left alone.
-const SLOP_SHARE: f64 = 0.5;
+/// Overlaps below this share of a body's size are left alone: what rests must not lose its points to every shiver.
+const SLOP_SHARE: f64 = 1e-3;
+
+/// A point that moved less than this share of its body's size is still the same point.
+const NEAR_SHARE: f64 = 0.1;
 
 /// What a tick consisted of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -226,7 +229,8 @@ impl GroupSolver {
             rule: &world.rule,
             tick_s,
             correction: world.group.correction,
-            slop: SLOP_SHARE * world.rule.margin,
+            slop: 0.0,
+            near: 0.0,
         };
         let mut contacts = std::mem::take(&mut self.contacts);
         contacts.clear();
@@ -249,6 +253,9 @@ impl GroupSolver {
                 true => self.impulses.of_pair((meeting.a, meeting.b), &mut hint),
                 false => &[],
             };
+            let size = world.bodies[meeting.a as usize].radius;
+            let size = meeting.bodies().map_or(size, |(_, b)| size.min(world.bodies[b as usize].radius));
+            let how = ContactRule { slop: SLOP_SHARE * size, near: NEAR_SHARE * size, ..how };
             contacts.add(meeting, surface, (a, b), remembered, &how);
         }
         self.contacts = contacts;
@@ -268,9 +275,7 @@ impl GroupSolver {
             let def = &self.world.joints[number as usize];
             let side = |body: Option<u32>, fixed_state| match body {
                 Some(place) => self.side(place),
-                None => {
-                    Side { slot: fixed as u32, state: fixed_state, resistance: &self.resistances[fixed] }
-                }
+                None => Side { slot: fixed as u32, state: fixed_state, resistance: &self.resistances[fixed] },
             };
             let sides = (side(def.a.body, &def.a.fixed), side(def.b.body, &def.b.fixed));
             let remembered = match self.world.group.warm_start {
@@ -287,14 +292,15 @@ impl GroupSolver {
         self.joints.warm_start(&mut self.motions);
         self.contacts.warm_start(&mut self.motions);
         for sweep in 0..iterations {
-            // There and back again: what happens at one end of a chain arrives at the other in two sweeps.
-            let backwards = sweep % 2 == 1;
-            self.joints.sweep(&mut self.motions, backwards);
-            self.contacts.sweep(&mut self.motions, backwards);
+            // There and back again: what happens at one end of a chain arrives at the other in two sweeps. Stacks
+            // rather come to rest if every sweep is the same.
+            self.joints.sweep(&mut self.motions, sweep % 2 == 1);
+            self.contacts.sweep(&mut self.motions);
         }
         self.shifts.clear();
         self.shifts.resize(self.motions.len(), Motion::NONE);
         if self.contacts.overlap() {
+            self.contacts.warm_start_apart(&mut self.shifts);
             for _ in 0..(iterations / APART_SHARE).max(APART_MIN) {
                 self.contacts.sweep_apart(&mut self.shifts);
             }

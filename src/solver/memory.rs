@@ -13,6 +13,10 @@ pub struct PointImpulse {
     pub normal: f64,
     /// N s along the surface, in world coordinates.
     pub tangent: Vec3,
+    /// N s that moved the bodies apart.
+    pub parting: f64,
+    /// Where it was, in world coordinates.
+    pub point: Vec3,
 }
 
 /// Impulses of one joint, row by row.
@@ -40,7 +44,7 @@ pub(super) fn order(pair: (u32, u32)) -> (bool, u32, u32) {
 
 impl Impulses {
     /// Bytes of one remembered point, and of one joint, where they are sent from worker to worker.
-    pub const BYTES: (u64, u64) = (8 + 8 + 8 + 24, 4 + 48);
+    pub const BYTES: (u64, u64) = (8 + 8 + 8 + 24 + 8 + 24, 4 + 48);
 
     /// What is remembered of a pair. `hint` says where to begin to look, and moves on: ask in ascending order.
     pub(super) fn of_pair(&self, pair: (u32, u32), hint: &mut usize) -> &[PointImpulse] {
