@@ -54,6 +54,8 @@ pub mod gvt;
 pub mod ids;
 pub mod inputs;
 pub mod math;
+pub mod overlap;
+pub mod overlap_bridge;
 pub mod physics;
 pub mod protocol;
 pub mod record;
