@@ -15,6 +15,7 @@ pub mod partition;
 #[cfg(feature = "rapier")]
 pub mod rapier;
 pub mod settings;
+pub mod summary;
 pub mod weights;
 mod worker_set;
 
@@ -22,4 +23,5 @@ pub use balance::Load;
 pub use engine::Engine;
 pub use graph::ConstraintGraph;
 pub use settings::{EngineKind, OverlapSettings, WeightRule};
+pub use summary::{OverlapSummary, Violation};
 pub use worker_set::{WORKERS_MAX, WorkerSet};

@@ -110,12 +110,19 @@ pub(super) struct Side<'a> {
 pub(super) struct Contacts {
     blocks: Vec<Block>,
     points: Vec<Point>,
+    begun: u32,
 }
 
 impl Contacts {
     pub fn clear(&mut self) {
         self.blocks.clear();
         self.points.clear();
+        self.begun = 0;
+    }
+
+    /// Pairs of which nothing was remembered.
+    pub fn begun(&self) -> u32 {
+        self.begun
     }
 
     pub fn pairs(&self) -> usize {
@@ -137,6 +144,7 @@ impl Contacts {
     ) {
         let first = self.points.len() as u32;
         let mut parts = false;
+        self.begun += u32::from(remembered.is_empty());
         for contact in meeting.manifold.points() {
             let known = recognised(contact, remembered, meeting.manifold.points(), how.near);
             let point = point(contact, surface, &a, &b, known, how);

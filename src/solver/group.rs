@@ -33,6 +33,10 @@ pub struct StepCounts {
     pub points: u32,
     /// Joints.
     pub joints: u32,
+    /// Pairs that were not in contact at the tick before.
+    pub begun: u32,
+    /// The deepest overlap, metres.
+    pub deepest: f64,
     /// What was left unsolved, if it was asked for.
     pub residual: Option<Residual>,
 }
@@ -178,6 +182,8 @@ impl GroupSolver {
             pairs: self.contacts.pairs() as u32,
             points: self.contacts.points() as u32,
             joints: self.joints.len() as u32,
+            begun: self.contacts.begun(),
+            deepest: self.meetings.iter().fold(0.0, |deepest, m| deepest.max(-m.manifold.gap())),
             residual,
         }
     }
