@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use crate::overlap::balance::{Assignment, Case};
 use crate::overlap::blend::blend;
 use crate::overlap::cover::uncovered;
@@ -17,8 +19,11 @@ use crate::overlap::weights::weigh;
 use crate::overlap::{Engine, WorkerSet, engine::engine};
 use crate::physics::World;
 use crate::scene::SceneError;
-use crate::solver::{Detector, Fabric, Impulses, Residual, Shares, StepCounts};
+use crate::solver::{Detector, Fabric, Impulses, Residual, Shares, StepCounts, met};
 use crate::state::BodyState;
+
+/// Candidates that one core looks at at a time.
+const PIECE: usize = 4096;
 
 /// Has all workers carry out their orders; answers in the order of workers.
 pub trait Crew {
@@ -83,6 +88,9 @@ pub struct Bridge {
     contacts: Vec<(u32, u32)>,
     graph: ConstraintGraph,
     detector: Detector,
+    candidates: Arc<Vec<(u32, u32)>>,
+    /// Looks for contacts on all cores.
+    is_spread: bool,
     walk: Walk,
     impulses: Vec<Option<Arc<Impulses>>>,
 }
@@ -108,12 +116,20 @@ impl Bridge {
             contacts: Vec::new(),
             graph,
             detector: Detector::default(),
+            candidates: Arc::default(),
+            is_spread: false,
             walk: Walk::default(),
             impulses: vec![None; chosen.workers as usize],
             world,
             settings,
             chosen,
         })
+    }
+
+    /// Looks for contacts between workers on all cores, or on the calling thread only. Changes no bit.
+    pub fn spread(mut self, is_spread: bool) -> Self {
+        self.is_spread = is_spread;
+        self
     }
 
     /// How many workers there are, and how deep they share.
@@ -161,11 +177,22 @@ impl Bridge {
 
     /// The constraint graph of this tick.
     fn find_contacts(&mut self) {
-        let contacts = &mut self.contacts;
-        contacts.clear();
-        self.detector.pairs(&self.world, &self.fabric, &self.all, &self.states, |meeting| {
-            contacts.extend(meeting.bodies());
-        });
+        let (world, fabric, states) = (&*self.world, &*self.fabric, self.states.as_slice());
+        let searches = self.detector.searches();
+        let candidates = self.detector.candidates(world, &self.all, states);
+        let meets = |pair: &&(u32, u32)| met(world, fabric, states, **pair).is_some();
+        self.contacts.clear();
+        if self.is_spread {
+            // Workers wait meanwhile, so all cores are free. Pieces are joined in order.
+            let piece = |piece: &[(u32, u32)]| piece.iter().filter(meets).copied().collect::<Vec<_>>();
+            let pieces: Vec<Vec<(u32, u32)>> = candidates.par_chunks(PIECE).map(piece).collect();
+            self.contacts.extend(pieces.into_iter().flatten());
+        } else {
+            self.contacts.extend(candidates.iter().filter(meets));
+        }
+        if self.detector.searches() != searches {
+            self.candidates = Arc::new(self.detector.candidates(world, &self.all, states).to_vec());
+        }
         let edges = self.joints.iter().chain(&self.contacts).copied();
         self.graph = ConstraintGraph::new(self.all.len(), edges);
     }
@@ -197,7 +224,8 @@ impl Bridge {
     fn orders(&mut self, report: &mut TickReport) -> Vec<Orders> {
         let workers = self.chosen.workers as usize;
         let mut orders = vec![Orders::default(); workers];
-        let mut bodies: Vec<Vec<u32>> = self.bodies.iter().map(|list| Vec::with_capacity(list.len())).collect();
+        let mut bodies: Vec<Vec<u32>> =
+            self.bodies.iter().map(|list| Vec::with_capacity(list.len())).collect();
         // Who is new in which worker, and which worker knew it before.
         let mut newcomers: Vec<Vec<Vec<u32>>> = vec![vec![Vec::new(); workers]; workers];
         for (place, (now, before)) in self.assignment.sets().iter().zip(&self.before).enumerate() {
@@ -231,6 +259,7 @@ impl Bridge {
                 self.bodies[worker] = Arc::new(list);
             }
             orders[worker].bodies = self.bodies[worker].clone();
+            orders[worker].candidates = (workers > 1).then(|| self.candidates.clone());
             for (knower, places) in newcomers[worker].iter_mut().enumerate() {
                 if let Some(impulses) = self.impulses[knower].as_ref().filter(|_| !places.is_empty()) {
                     let places = std::mem::take(places);

@@ -217,7 +217,8 @@ fn tell_workers(overlap: &OverlapSummary, mut line: impl FnMut(&str, String)) {
     let OverlapSummary { workers, gamma, .. } = overlap;
     let (shared, copies) = (short(overlap.shared_mean), short(overlap.copies_mean));
     line("workers", format!("{workers}, gamma {gamma}, {shared} bodies shared on average ({copies} copies)"));
-    let each = |values: &[f64]| values.iter().map(|value| short(value.round())).collect::<Vec<_>>().join(", ");
+    let each =
+        |values: &[f64]| values.iter().map(|value| short(value.round())).collect::<Vec<_>>().join(", ");
     line("bodies", format!("{} in the workers on average", each(&overlap.bodies_mean)));
     line("points", format!("{} of contact", each(&overlap.points_mean)));
     let mib = short(overlap.bytes as f64 / f64::from(1 << 20));

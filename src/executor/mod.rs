@@ -234,7 +234,8 @@ impl Simulation {
         if self.world.joints.is_empty() {
             return Ok(());
         }
-        let problem = format!("`--sync {}` treats every body by itself and knows no joints", self.sync.name());
+        let problem =
+            format!("`--sync {}` treats every body by itself and knows no joints", self.sync.name());
         Err(SceneError::new("joint", problem, "use `--sync overlap`, or take the joints out of the scene"))
     }
 

@@ -32,7 +32,7 @@ pub fn run(
     on_tick: OnTick,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, OverlapSummary), RunError> {
-    let mut bridge = Bridge::new(world.clone(), settings)?;
+    let mut bridge = Bridge::new(world.clone(), settings)?.spread(cores > 1);
     let mut crew = ActorCrew::start(bridge.engines(), cores)?;
     let mut summary = OverlapSummary::new(bridge.chosen());
     let mut tally = Tally::default();

@@ -23,6 +23,8 @@ pub trait Engine: Send {
     fn adopt(&mut self, _: &Shares) -> (usize, usize) {
         (0, 0)
     }
+    /// Is told which pairs may meet at all, ascending; an engine that looks for itself need not listen.
+    fn hint(&mut self, _: &Arc<Vec<(u32, u32)>>) {}
     /// What the engine remembers, for [`Engine::adopt`].
     fn impulses(&self) -> Option<Arc<Impulses>> {
         None
@@ -52,6 +54,10 @@ impl Engine for GroupSolver {
 
     fn adopt(&mut self, shares: &Shares) -> (usize, usize) {
         GroupSolver::adopt(self, shares)
+    }
+
+    fn hint(&mut self, candidates: &Arc<Vec<(u32, u32)>>) {
+        GroupSolver::hint(self, candidates);
     }
 
     fn impulses(&self) -> Option<Arc<Impulses>> {

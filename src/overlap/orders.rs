@@ -20,6 +20,8 @@ pub struct Orders {
     pub reset: Vec<(u32, BodyState)>,
     /// What others remember of those that are new.
     pub shares: Vec<Shares>,
+    /// Pairs that may meet, if that is known; the worker's own are told apart by the worker.
+    pub candidates: Option<Arc<Vec<(u32, u32)>>>,
     /// The bodies of the worker, ascending.
     pub bodies: Arc<Vec<u32>>,
 }
@@ -50,6 +52,9 @@ impl Orders {
         }
         for (place, state) in &self.reset {
             engine.set_state(*place, state);
+        }
+        if let Some(candidates) = &self.candidates {
+            engine.hint(candidates);
         }
         let (point_bytes, joint_bytes) = Impulses::BYTES;
         let mut adopted_bytes = 0;

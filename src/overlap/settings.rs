@@ -103,8 +103,9 @@ impl OverlapSettings {
         let gamma = self.gamma.unwrap_or(world.group.gamma);
         if gamma as usize >= bodies.max(2) {
             let farthest = bodies - 1;
-            let problem =
-                format!("is {gamma}, but no two of {bodies} bodies are more than {farthest} constraints apart");
+            let problem = format!(
+                "is {gamma}, but no two of {bodies} bodies are more than {farthest} constraints apart"
+            );
             let fix = format!("use 0 to {farthest}; 0 to 10 is usual");
             return Err(SceneError::new("gamma", problem, fix));
         }

@@ -1,8 +1,8 @@
 //! Who meets whom within the next tick. A pure function of two states, so that everybody finds the same pairs.
 
 use super::fabric::Fabric;
+use super::neighbours::Neighbours;
 use crate::math::Vec3;
-use crate::physics::broad::Grid;
 use crate::physics::contact::{Manifold, Placed, contact};
 use crate::physics::{BodyDef, Shape, World};
 use crate::state::BodyState;
@@ -30,7 +30,7 @@ impl Meeting {
 
 /// How far ahead of a body contacts are looked for.
 #[inline]
-fn look_ahead(world: &World, body: &BodyDef, state: &BodyState) -> f64 {
+pub(super) fn look_ahead(world: &World, body: &BodyDef, state: &BodyState) -> f64 {
     // What flies faster than its own size per tick is not seen in full; a scene is warned about that.
     let travel = (state.v.norm() * world.time.tick_s).min(body.radius);
     0.5 * world.rule.reach + travel
@@ -54,9 +54,15 @@ fn place<'a>(body: &'a BodyDef, state: &BodyState) -> Placed<'a> {
 /// Where two bodies meet, if they do. `a` has the smaller id.
 #[inline]
 pub fn meeting(world: &World, a: &BodyDef, sa: &BodyState, b: &BodyDef, sb: &BodyState) -> Option<Manifold> {
+    let d2 = (sa.x - sb.x).norm_squared();
+    let radii = a.radius + b.radius;
+    // Most candidates end here: nobody looks farther ahead than by its own size.
+    if d2 >= (2.0 * radii + world.rule.reach) * (2.0 * radii + world.rule.reach) {
+        return None;
+    }
     let reach = look_ahead(world, a, sa) + look_ahead(world, b, sb);
-    let reached = a.radius + b.radius + reach;
-    if (sa.x - sb.x).norm_squared() >= reached * reached {
+    let reached = radii + reach;
+    if d2 >= reached * reached {
         return None;
     }
     let manifold = contact(&place(a, sa), &place(b, sb), reach);
@@ -72,41 +78,19 @@ pub fn meets(world: &World, a: &BodyDef, sa: &BodyState, b: &BodyDef, sb: &BodyS
 /// Finds everything that meets among some bodies.
 #[derive(Default)]
 pub struct Detector {
-    grid: Grid,
-    positions: Vec<Vec3>,
-    radii: Vec<f64>,
+    neighbours: Neighbours,
     near: Vec<u32>,
 }
 
 impl Detector {
-    /// Calls `found` for every pair of the bodies at `places` (ascending) that meets, in ascending order.
-    /// `states` are by place.
-    pub fn pairs(
-        &mut self,
-        world: &World,
-        fabric: &Fabric,
-        places: &[u32],
-        states: &[BodyState],
-        mut found: impl FnMut(Meeting),
-    ) {
-        self.positions.clear();
-        self.radii.clear();
-        for place in places.iter().map(|place| *place as usize) {
-            let body = &world.bodies[place];
-            self.positions.push(states[place].x);
-            self.radii.push(body.radius + look_ahead(world, body, &states[place]));
-        }
-        for &(a, b) in self.grid.pairs(&self.positions, &self.radii, 0.0) {
-            let (a, b) = (places[a as usize], places[b as usize]);
-            if !fabric.may_touch(a, b) {
-                continue;
-            }
-            let (body_a, body_b) = (&world.bodies[a as usize], &world.bodies[b as usize]);
-            let (state_a, state_b) = (&states[a as usize], &states[b as usize]);
-            if let Some(manifold) = meeting(world, body_a, state_a, body_b, state_b) {
-                found(Meeting { a, b, manifold });
-            }
-        }
+    /// All pairs of the bodies at `places` (ascending) that may meet, ascending; `states` are by place.
+    pub fn candidates(&mut self, world: &World, places: &[u32], states: &[BodyState]) -> &[(u32, u32)] {
+        self.neighbours.candidates(world, places, states)
+    }
+
+    /// How often candidates were looked for anew.
+    pub fn searches(&self) -> u64 {
+        self.neighbours.built()
     }
 
     /// Calls `found` for everything static that one of the bodies meets, in ascending order.
@@ -135,6 +119,15 @@ impl Detector {
             }
         }
     }
+}
+
+/// Where a pair meets, unless a joint keeps it from doing so; `states` are by place, the smaller place first.
+#[inline]
+pub fn met(world: &World, fabric: &Fabric, states: &[BodyState], (a, b): (u32, u32)) -> Option<Meeting> {
+    let (body_a, body_b) = (&world.bodies[a as usize], &world.bodies[b as usize]);
+    let (state_a, state_b) = (&states[a as usize], &states[b as usize]);
+    let manifold = meeting(world, body_a, state_a, body_b, state_b)?;
+    fabric.may_touch(a, b).then_some(Meeting { a, b, manifold })
 }
 
 /// A quick way to tell that a body is far above a plane.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::bodies::{Motion, Resistance, moved};
 use super::contacts::{ContactRule, Contacts, Side};
-use super::detect::{Detector, Meeting};
+use super::detect::{Detector, Meeting, met};
 use super::fabric::Fabric;
 use super::joints::Joints;
 use super::memory::Impulses;
@@ -71,6 +71,8 @@ pub struct GroupSolver {
     impulses: Arc<Impulses>,
     meetings: Vec<Meeting>,
     detector: Detector,
+    /// Candidates that somebody else has found.
+    hint: Option<Arc<Vec<(u32, u32)>>>,
     measures: bool,
 }
 
@@ -93,6 +95,7 @@ impl GroupSolver {
             impulses: Arc::default(),
             meetings: Vec::new(),
             detector: Detector::default(),
+            hint: None,
             measures: false,
             world,
             fabric,
@@ -162,6 +165,11 @@ impl GroupSolver {
         Arc::make_mut(&mut self.impulses).adopt(&shares.impulses, &shares.places, ends)
     }
 
+    /// Takes candidates for contacts from somebody who has looked for them already: pairs of places, ascending.
+    pub fn hint(&mut self, candidates: &Arc<Vec<(u32, u32)>>) {
+        self.hint = Some(candidates.clone());
+    }
+
     /// The meetings of the last tick.
     pub fn meetings(&self) -> &[Meeting] {
         &self.meetings
@@ -223,8 +231,14 @@ impl GroupSolver {
     fn find_meetings(&mut self) {
         let meetings = &mut self.meetings;
         meetings.clear();
-        self.detector
-            .pairs(&self.world, &self.fabric, &self.active, &self.states, |meeting| meetings.push(meeting));
+        let (world, fabric, states) = (&self.world, &self.fabric, &self.states);
+        let found = match &self.hint {
+            Some(pairs) => pairs.as_slice(),
+            None => self.detector.candidates(world, &self.active, states),
+        };
+        let is_here = |place: u32| self.slot_of[place as usize] != u32::MAX;
+        let here = found.iter().filter(|(a, b)| is_here(*a) && is_here(*b));
+        meetings.extend(here.filter_map(|pair| met(world, fabric, states, *pair)));
         self.detector.statics(&self.world, &self.active, &self.states, |meeting| meetings.push(meeting));
     }
 

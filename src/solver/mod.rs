@@ -12,10 +12,12 @@ mod fabric;
 mod group;
 mod joints;
 mod memory;
+mod neighbours;
 mod residual;
 
-pub use detect::{Detector, Meeting, meeting, meets};
+pub use detect::{Detector, Meeting, meeting, meets, met};
 pub use fabric::Fabric;
 pub use group::{GroupSolver, Shares, StepCounts};
 pub use memory::{Impulses, JointImpulse, PointImpulse};
+pub use neighbours::Neighbours;
 pub use residual::Residual;
