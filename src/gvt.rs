@@ -84,7 +84,10 @@ impl FlightLog {
 
     /// Number of flights kept, of all bodies together.
     pub fn len(&self) -> usize {
-        self.shelves.iter().map(|(_, shelf)| lock(shelf).iter().map(|flights| flights.len()).sum::<usize>()).sum()
+        self.shelves
+            .iter()
+            .map(|(_, shelf)| lock(shelf).iter().map(|flights| flights.len()).sum::<usize>())
+            .sum()
     }
 
     /// Whether there are none.

@@ -5,17 +5,18 @@
 //! across a message. In the **message lane** every bucket is an actor, and a ticket with the plan travels from
 //! bucket to bucket in the same order, locking as it goes; the last one answers and sends the keys back.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix::prelude::*;
 use smallvec::SmallVec;
 
+use crate::executor::crowd::Commons;
 use crate::executor::timewarp::{Runtime, Trouble};
 use crate::executor::trace::Phase;
 use crate::physics::World;
 use crate::protocol::{Bucket, Dynamics, Grid, Plan, Search, Written};
+use crate::ticket::{Keeper, Passed, Ticket};
 use crate::time::Tick;
 
 /// Where the buckets are.
@@ -70,27 +71,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A plan that travels from bucket to bucket, holding each it has passed.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Ticket {
-    search: Search<World>,
-}
-
-impl Ticket {
-    pub fn new(search: Search<World>) -> Self {
-        Ticket { search }
-    }
-
-    /// It has been through all its buckets.
-    pub fn finish(self) -> (Plan<World>, Written<World>) {
-        self.search.finish()
-    }
-
-    /// The bucket it wants next; none if it has them all.
-    pub fn wants(&self) -> Option<u32> {
-        self.search.wants()
-    }
+impl actix::Message for Ticket<World> {
+    type Result = ();
 }
 
 /// The ticket that held the bucket has gone through.
@@ -98,45 +80,45 @@ impl Ticket {
 #[rtype(result = "()")]
 pub(crate) struct LetGo;
 
-/// A bucket as an actor: one ticket at a time, the others in the order they came.
+/// The keeper of a bucket as an actor.
 pub(crate) struct BucketActor {
     number: u32,
-    bucket: Bucket<World>,
-    is_held: bool,
-    queue: VecDeque<Ticket>,
+    keeper: Keeper<World>,
     runtime: Arc<Runtime>,
     arbiter: usize,
 }
 
 impl BucketActor {
     pub fn new(number: u32, runtime: Arc<Runtime>, arbiter: usize) -> Self {
-        let (bucket, queue) = (Bucket::default(), VecDeque::new());
-        BucketActor { number, bucket, is_held: false, queue, runtime, arbiter }
+        BucketActor { number, keeper: Keeper::new(number), runtime, arbiter }
     }
 
-    /// Takes a ticket and sends it on; from the last bucket the answer goes out.
-    fn take(&mut self, mut ticket: Ticket) {
-        self.is_held = true;
+    /// Lets the keeper do something, and sends on the ticket it lets pass; from the last bucket the answer goes out.
+    fn keep(&mut self, act: impl FnOnce(&mut Keeper<World>, &Commons) -> Option<Passed<World>>) {
         let runtime = self.runtime.clone();
-        let (since, entries) = (runtime.trace_now(), self.bucket.len());
-        let who = (Some(ticket.search.plan().entity), ticket.search.plan().first);
-        let passed = catch_unwind(AssertUnwindSafe(|| {
-            ticket.search.pass(&runtime.commons.world, &mut self.bucket);
-            ticket
-        }));
-        runtime.meter(self.arbiter).entries(entries, self.bucket.len());
-        match passed {
-            Ok(ticket) if ticket.wants().is_some() => runtime.pass_on(ticket),
-            Ok(ticket) => {
-                let numbers = ticket.search.buckets();
-                let (plan, written) = ticket.finish();
+        let (since, entries) = (runtime.trace_now(), self.keeper.bucket.len());
+        let passed = catch_unwind(AssertUnwindSafe(|| act(&mut self.keeper, &runtime.commons)));
+        runtime.meter(self.arbiter).entries(entries, self.keeper.bucket.len());
+        let who = match passed {
+            Ok(None) => return,
+            Ok(Some(Passed::On { ticket, .. })) => {
+                let who = (Some(ticket.plan().entity), ticket.plan().first);
+                runtime.pass_on(ticket);
+                who
+            }
+            Ok(Some(Passed::Home { plan, written, keys })) => {
+                let who = (Some(plan.entity), plan.first);
                 runtime.answer(plan, written);
-                for number in numbers {
+                for number in keys {
                     runtime.let_go(number);
                 }
+                who
             }
-            Err(_) => runtime.end(Some(Trouble::Bucket { number: self.number })),
-        }
+            Err(_) => {
+                runtime.end(Some(Trouble::Bucket { number: self.number }));
+                (None, 0)
+            }
+        };
         if let Some(since) = since {
             runtime.trace(self.arbiter, Phase::Bucket, who, since);
         }
@@ -147,12 +129,12 @@ impl Actor for BucketActor {
     type Context = Context<Self>;
 }
 
-impl Handler<Ticket> for BucketActor {
+impl Handler<Ticket<World>> for BucketActor {
     type Result = ();
 
-    fn handle(&mut self, ticket: Ticket, _: &mut Context<Self>) {
+    fn handle(&mut self, ticket: Ticket<World>, _: &mut Context<Self>) {
         self.runtime.meter(self.arbiter).ticket();
-        if self.is_held { self.queue.push_back(ticket) } else { self.take(ticket) }
+        self.keep(|keeper, commons| keeper.arrive(ticket, &*commons.world));
     }
 }
 
@@ -161,9 +143,6 @@ impl Handler<LetGo> for BucketActor {
 
     fn handle(&mut self, _: LetGo, _: &mut Context<Self>) {
         self.runtime.meter(self.arbiter).let_go();
-        self.is_held = false;
-        if let Some(next) = self.queue.pop_front() {
-            self.take(next);
-        }
+        self.keep(|keeper, commons| keeper.let_go(&*commons.world));
     }
 }

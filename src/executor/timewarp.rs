@@ -24,8 +24,9 @@ use crate::ids::BodyId;
 use crate::inputs::{self, Door, Entry, InputError};
 use crate::physics::World;
 use crate::protocol::{Entity, EntityId, Now, Place, Plan, Search, Stats, Written};
+use crate::ticket::Ticket;
 use crate::time::Tick;
-use crate::tvht::{BucketActor, Lane, LetGo, Ticket};
+use crate::tvht::{BucketActor, Lane, LetGo};
 
 /// Frames that may be settled but not yet taken.
 const FRAMES_AHEAD: u64 = 256;
@@ -123,7 +124,7 @@ impl Runtime {
     }
 
     /// Sends a ticket to the bucket it wants next.
-    pub fn pass_on(&self, ticket: Ticket) {
+    pub fn pass_on(&self, ticket: Ticket<World>) {
         let number = ticket.wants().expect("invariant: a plan covers at least one cell");
         self.buckets()[number as usize].do_send(ticket);
     }

@@ -47,6 +47,18 @@ impl<D: Dynamics + ?Sized> Track<D> {
         self.end.load(Ordering::Acquire)
     }
 
+    /// Another track like this one, that is cut by itself.
+    pub(crate) fn apart(&self) -> Self
+    where
+        D: Sized,
+    {
+        let parts = (self.crew.clone(), self.reaches.clone(), self.passers.clone());
+        let owner = (self.entity, self.version);
+        let track = Track::new(owner, (self.first, self.first), parts.0, parts.1, parts.2);
+        track.cut(self.end());
+        track
+    }
+
     /// Takes back everything from `end` on. A reader that still sees the old end reports a contact with a version
     /// that is gone, and is told so.
     pub fn cut(&self, end: Tick) {
@@ -66,6 +78,7 @@ impl<D: Dynamics + ?Sized> Track<D> {
 }
 
 /// A contact that a write came upon.
+#[derive(Clone)]
 pub struct Found<D: Dynamics + ?Sized> {
     /// The writer's body.
     pub own: Place,
@@ -95,6 +108,7 @@ pub struct Passage {
 
 /// A track in a cell. What decides whether it matters is kept here, so that most entries are passed over without
 /// a look at their tracks.
+#[derive(Clone)]
 pub struct Entry<D: Dynamics + ?Sized> {
     passage: Passage,
     /// Whose.
@@ -112,6 +126,11 @@ impl<D: Dynamics + ?Sized> Entry<D> {
         Entry { passage, entity: track.entity, first: track.first, end: track.end(), track }
     }
 
+    /// The same with another track, which stands for the same flights.
+    pub(crate) fn with(&self, track: Arc<Track<D>>) -> Self {
+        Entry { track, passage: self.passage, ..*self }
+    }
+
     /// Where.
     pub fn cell(&self) -> &Cell {
         &self.passage.cell
@@ -124,6 +143,7 @@ impl<D: Dynamics + ?Sized> Entry<D> {
 }
 
 /// The tracks that pass some cells.
+#[derive(Clone)]
 pub struct Bucket<D: Dynamics + ?Sized> {
     entries: Vec<Entry<D>>,
 }
@@ -170,6 +190,11 @@ impl<D: Dynamics + ?Sized> Bucket<D> {
     /// Adds a track to a cell.
     pub fn add(&mut self, entry: Entry<D>) {
         self.entries.push(entry);
+    }
+
+    /// Every entry.
+    pub(crate) fn entries(&self) -> &[Entry<D>] {
+        &self.entries
     }
 
     /// Number of entries.

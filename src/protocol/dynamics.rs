@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::fault::Fault;
 use crate::physics::Aabb;
 use crate::time::Tick;
 
@@ -24,6 +25,14 @@ pub trait Dynamics {
     type Standing;
     /// What somebody outside may do to a body, or to the world: push it, let it come into being, take it away.
     type Action: Clone;
+
+    /// Whether a world of this kind may have a deliberate fault: only those that check the checks.
+    const FAULTY: bool = false;
+
+    /// The deliberate fault it has.
+    fn fault(&self) -> Fault {
+        Fault::None
+    }
 
     /// Whether two standings are the same to the bit.
     fn same_standing(a: &Self::Standing, b: &Self::Standing) -> bool;
@@ -118,6 +127,7 @@ pub struct Stranger<D: Dynamics + ?Sized> {
 }
 
 /// How a crew goes on.
+#[derive(Clone)]
 pub struct Response<D: Dynamics + ?Sized> {
     /// New flights of the bodies that touched something; the others fly on.
     pub flights: Vec<(Place, D::Flight)>,
@@ -142,6 +152,12 @@ pub struct Told<D: Dynamics + ?Sized> {
     pub partners: Vec<PartnerKey>,
     /// Its standing.
     pub standing: Arc<D::Standing>,
+}
+
+impl<D: Dynamics + ?Sized> Clone for Told<D> {
+    fn clone(&self) -> Self {
+        Told { own: self.own, partners: self.partners.clone(), standing: self.standing.clone() }
+    }
 }
 
 /// What a crew saw at one tick. Pairs with strangers are counted by the body with the smaller place.

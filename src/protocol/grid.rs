@@ -14,6 +14,18 @@ pub struct Cell {
     at: [i32; 3],
 }
 
+impl Cell {
+    /// How coarse it is.
+    pub(crate) fn level(&self) -> u8 {
+        self.level
+    }
+
+    /// Its coordinates, in cells of its level.
+    pub(crate) fn coordinates(&self) -> [i32; 3] {
+        self.at
+    }
+}
+
 /// Where a body begins in the grid: its level, and the lowest of its cells there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
@@ -137,8 +149,7 @@ impl Grid {
     /// Shows the cells that `bounds` covers on `level` and every coarser level in use.
     pub fn cells(&self, bounds: &Aabb, level: u8, mut see: impl FnMut(Cell)) -> Reach {
         let width = self.width_m(level);
-        let corner =
-            |v: Vec3| [v.x, v.y, v.z].map(|c| (c / width).floor().clamp(-FARTHEST, FARTHEST) as i32);
+        let corner = |v: Vec3| [v.x, v.y, v.z].map(|c| (c / width).floor().clamp(-FARTHEST, FARTHEST) as i32);
         let (low, mut high) = (corner(bounds.min), corner(bounds.max));
         // Only what is no longer finite is so large; it ends the run as soon as it is seen.
         if (0..3).any(|k| i64::from(high[k]) - i64::from(low[k]) > SPAN_MAX) {

@@ -81,6 +81,18 @@ pub enum Message<D: Dynamics + ?Sized> {
     },
 }
 
+impl<D: Dynamics + ?Sized> Message<D> {
+    /// The moment it is about, if it is about one of the receiver's.
+    pub fn at(&self) -> Option<&At> {
+        match self {
+            Message::Event { at, .. } | Message::Antievent { at, .. } | Message::Standing { at, .. } => {
+                Some(at)
+            }
+            Message::Join { .. } | Message::Answer { .. } => None,
+        }
+    }
+}
+
 impl<D: Dynamics + ?Sized> Clone for Message<D> {
     fn clone(&self) -> Self {
         match self {

@@ -7,19 +7,23 @@ use smallvec::SmallVec;
 use super::bucket::{Bucket, Entry, Found, Passage, Track};
 use super::dynamics::Dynamics;
 use super::entity::{Plan, Written};
+use super::fault::Fault;
 use super::grid::{Cell, Grid, RoughBounds};
+use super::portrait::{Painter, portray_found};
 use crate::time::Tick;
 
 /// The bodies of a track cover at most about so many cells each; faster ones take shorter steps.
 const CELLS_MAX: f64 = 64.0;
 
 /// A cell that the plan passes, and its bucket.
+#[derive(Clone)]
 struct Stop {
     bucket: u32,
     passage: Passage,
 }
 
 /// A plan on its way through the buckets.
+#[derive(Clone)]
 pub struct Search<D: Dynamics> {
     plan: Plan<D>,
     gvt: Tick,
@@ -31,6 +35,7 @@ pub struct Search<D: Dynamics> {
     /// The first tick at which it meets somebody, as far as is known, and whom.
     last: Tick,
     found: Vec<Found<D>>,
+    fault: Fault,
 }
 
 impl<D: Dynamics> Search<D> {
@@ -73,9 +78,13 @@ impl<D: Dynamics> Search<D> {
             }
         }
         let passers = places.iter().map(|(_, _, at)| *at).collect();
-        let track =
-            Track::new((plan.entity, plan.version), (plan.first, last), crew, reaches, passers);
-        Search { plan, gvt, track: Arc::new(track), stops, passed: 0, last, found: Vec::new() }
+        let track = Track::new((plan.entity, plan.version), (plan.first, last), crew, reaches, passers);
+        let fault = if D::FAULTY { dynamics.fault() } else { Fault::None };
+        if fault == Fault::LocksUnordered && plan.entity.0 % 2 == 1 {
+            stops.reverse();
+        }
+        let gvt = gvt + u64::from(fault == Fault::TableFossilAtGvt);
+        Search { plan, gvt, track: Arc::new(track), stops, passed: 0, last, found: Vec::new(), fault }
     }
 
     /// The plan.
@@ -99,10 +108,11 @@ impl<D: Dynamics> Search<D> {
     pub fn pass(&mut self, dynamics: &D, bucket: &mut Bucket<D>) {
         let Some(number) = self.wants() else { return };
         while let Some(stop) = self.stops.get(self.passed).filter(|stop| stop.bucket == number) {
+            let fault = self.fault();
             let Search { plan, gvt, track, last, found, .. } = self;
             let own = track.passing(&stop.passage);
             bucket.visit(&stop.passage, plan.entity, (plan.first, *last, *gvt), |entry| {
-                meet(dynamics, track, own, entry, last, found);
+                meet(dynamics, (track, own), entry, (last, found), fault);
             });
             bucket.add(Entry::new(stop.passage, track.clone()));
             self.passed += 1;
@@ -111,19 +121,42 @@ impl<D: Dynamics> Search<D> {
 
     /// All buckets have been passed: the track is cut where it meets somebody.
     pub fn finish(self) -> (Plan<D>, Written<D>) {
-        self.track.cut(self.last + 1);
+        if self.fault() != Fault::TrackNotCut {
+            self.track.cut(self.last + 1);
+        }
         (self.plan, Written { last: self.last, found: self.found, track: self.track })
+    }
+}
+
+impl<D: Dynamics> Search<D> {
+    /// The deliberate fault it has: none, where nothing may have one.
+    #[inline]
+    fn fault(&self) -> Fault {
+        if D::FAULTY { self.fault } else { Fault::None }
+    }
+
+    /// Its track, to be replaced by a copy.
+    pub(crate) fn track_mut(&mut self) -> &mut Arc<Track<D>> {
+        &mut self.track
+    }
+
+    /// Takes down everything but the plan, which its entity takes down.
+    pub(crate) fn portray(&self, painter: &mut impl Painter<D>) {
+        painter.number(self.gvt);
+        painter.number(self.last);
+        painter.many(self.passed);
+        self.track.portray(painter);
+        portray_found(&self.found, painter);
     }
 }
 
 /// Whom of those in an entry the passers touch first, if that is no later than `last`.
 fn meet<D: Dynamics>(
     dynamics: &D,
-    track: &Track<D>,
-    own: &[u32],
+    (track, own): (&Track<D>, &[u32]),
     entry: &Entry<D>,
-    last: &mut Tick,
-    found: &mut Vec<Found<D>>,
+    (last, found): (&mut Tick, &mut Vec<Found<D>>),
+    fault: Fault,
 ) {
     let other = &entry.track;
     for &theirs in entry.passers() {
@@ -131,7 +164,8 @@ fn meet<D: Dynamics>(
         let their_reach = &other.reaches[theirs as usize];
         for &mine in own {
             // Two that share several cells are compared in one of them.
-            if !track.reaches[mine as usize].meets_in(their_reach, entry.cell()) {
+            let is_here = track.reaches[mine as usize].meets_in(their_reach, entry.cell());
+            if !is_here && fault != Fault::NoOwnerCell {
                 continue;
             }
             // Its owner may be cutting it at this moment; then this is an empty range.
@@ -146,6 +180,9 @@ fn meet<D: Dynamics>(
             if tick < *last {
                 *last = tick;
                 found.clear();
+            }
+            if fault == Fault::OneContactOnly && !found.is_empty() {
+                continue;
             }
             found.push(Found { own: *body, other: other.clone(), at: theirs });
         }

@@ -6,6 +6,7 @@
 
 use super::{Debt, Entity, Origin};
 use crate::protocol::dynamics::{Crew, Dynamics, Place, Remembered};
+use crate::protocol::fault::Fault;
 use crate::protocol::message::{EntityId, Message, Outbox, Party};
 use crate::time::Tick;
 
@@ -36,13 +37,14 @@ impl<D: Dynamics> Entity<D> {
     ) -> Option<Forward<D>> {
         let subject = D::subject(&action);
         if self.members.binary_search(&subject).is_err() {
-            return self.given.get(&subject).map(|to| Forward { to: *to, action });
+            let to = self.given.get(&subject).filter(|_| !self.has(Fault::NotSentOn));
+            return to.map(|to| Forward { to: *to, action });
         }
         let actions = self.actions.entry(tick).or_default();
         let at = actions.partition_point(|(other, _)| *other < number);
         actions.insert(at, (number, action));
         // A plan that is on its way was made without it.
-        self.changes += 1;
+        self.changes += u64::from(!self.has(Fault::InputIgnoresPlan));
         self.stats.actions += 1;
         self.stats.primary_rollbacks += u64::from(self.lvt() > tick);
         self.cut(tick, out);
@@ -102,6 +104,9 @@ impl<D: Dynamics> Entity<D> {
         }
         self.stats.handovers += 1;
         let serial = self.owe(Debt { event: None });
+        if self.has(Fault::HandoverNotOwed) {
+            self.owed.remove(&serial);
+        }
         out.messages.push((to, Message::Join { serial, tick: gvt, party: Box::new(party) }));
     }
 
@@ -132,8 +137,13 @@ impl<D: Dynamics> Entity<D> {
             (Some(latest), _) if latest.last == tick => {
                 // Pairs remember only if they touched at the tick before: then the segment is one tick long.
                 let is_single = latest.first == tick;
-                let memories = latest.memories.as_deref().filter(|_| is_single).map_or(Vec::new(), <[_]>::to_vec);
-                Present { crew: latest.track.crew.clone(), memories, expectant: is_single && latest.expectant }
+                let memories =
+                    latest.memories.as_deref().filter(|_| is_single).map_or(Vec::new(), <[_]>::to_vec);
+                Present {
+                    crew: latest.track.crew.clone(),
+                    memories,
+                    expectant: is_single && latest.expectant,
+                }
             }
             (None, Some(origin)) if origin.first == tick => Present {
                 crew: origin.crew.clone(),
@@ -149,7 +159,7 @@ impl<D: Dynamics> Entity<D> {
         self.settle(tick);
         let lost = self.history.clear(tick);
         self.withdraw(lost, out);
-        self.version += 1;
+        self.version += u32::from(!self.has(Fault::JoinWithoutNewVersion));
         self.changes += 1;
         self.base = tick;
         self.members = present.crew.iter().map(|(place, _)| *place).collect();

@@ -6,6 +6,7 @@
 
 mod company;
 mod hear;
+mod portrait;
 mod step;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use super::bucket::{Found, Track};
 use super::dynamics::{Crew, Dynamics, Place, Remembered};
+use super::fault::Fault;
 use super::history::{History, Lost};
 use super::message::{At, EntityId, Message, Outbox, Version};
 use super::stats::Stats;
@@ -54,6 +56,7 @@ pub enum Step<D: Dynamics> {
 }
 
 /// Flights to be written into the table.
+#[derive(Clone)]
 pub struct Plan<D: Dynamics> {
     /// Who.
     pub entity: EntityId,
@@ -74,6 +77,7 @@ pub struct Plan<D: Dynamics> {
 }
 
 /// What the table answers to a plan.
+#[derive(Clone)]
 pub struct Written<D: Dynamics> {
     /// The tick the flights were cut at, because something is touched there; else the plan's last.
     pub last: Tick,
@@ -84,11 +88,13 @@ pub struct Written<D: Dynamics> {
 }
 
 /// Something sent and not answered yet: to whom an event went, about which contact.
+#[derive(Clone)]
 struct Debt {
     event: Option<(At, EntityId, Place, Place)>,
 }
 
 /// Where an entity begins: at the start of the run, when it comes into being, or anew when its crew changes.
+#[derive(Clone)]
 struct Origin<D: Dynamics> {
     /// The first tick it writes.
     first: Tick,
@@ -103,6 +109,7 @@ struct Origin<D: Dynamics> {
 type Actions<A> = BTreeMap<Tick, Vec<(u64, A)>>;
 
 /// A body, or a crew of bodies with one local virtual time.
+#[derive(Clone)]
 pub struct Entity<D: Dynamics> {
     id: EntityId,
     /// Its local virtual time before it has written anything.
@@ -125,12 +132,17 @@ pub struct Entity<D: Dynamics> {
     changes: u64,
     /// A plan is on its way to the table.
     writing: bool,
+    /// The version of that plan, and its first tick.
+    planned: (Version, Tick),
+    /// What has been told about that plan by those who met it before the table's answer came.
+    put_off: Vec<(EntityId, Message<D>)>,
     /// Ticks it flies at a time: halved by every rollback, doubled by every flight that met nobody.
     stride: u64,
     /// Ticks ahead of global virtual time at which it responds to contacts: halved when a response was in vain,
     /// one more for every response that was not.
     contact_ahead: u64,
     stats: Stats,
+    fault: Fault,
 }
 
 impl<D: Dynamics> Entity<D> {
@@ -152,10 +164,26 @@ impl<D: Dynamics> Entity<D> {
             counted: Some(0),
             changes: 0,
             writing: false,
+            planned: (0, 0),
+            put_off: Vec::new(),
             stride: u64::MAX,
             contact_ahead: CONTACT_AHEAD_AT_FIRST,
             stats: Stats::default(),
+            fault: Fault::None,
         }
+    }
+
+    /// The same with a deliberate fault, for worlds that may have one.
+    pub fn with_fault(mut self, fault: Fault) -> Self {
+        self.fault = fault;
+        self.history.is_blind = fault == Fault::NoVersions;
+        self
+    }
+
+    /// Whether it has a certain deliberate fault. Never, where nothing may have one.
+    #[inline]
+    fn has(&self, fault: Fault) -> bool {
+        D::FAULTY && self.fault == fault
     }
 
     /// An entity that comes into being during the run, to be counted at `base`. It has no body yet, and gets one
@@ -201,6 +229,11 @@ impl<D: Dynamics> Entity<D> {
         self.owed.is_empty()
             && !self.writing
             && (self.is_vacant() || self.history.latest().is_some_and(|l| l.last >= limits.last_tick))
+    }
+
+    /// Whether a step could lead anywhere: nothing is owed, and nothing is being written.
+    pub fn is_free(&self) -> bool {
+        !self.writing && (self.owed.is_empty() || self.has(Fault::NoGate))
     }
 
     /// The phase it is in, in the words of Time Warp.
@@ -264,6 +297,9 @@ impl<D: Dynamics> Entity<D> {
 
     /// Tells those it touched at moments that are gone.
     fn withdraw(&mut self, lost: Vec<Lost<D>>, out: &mut Outbox<D>) {
+        if self.has(Fault::NoAntievents) {
+            return;
+        }
         for Lost { tick, version, strangers } in lost {
             let mut told: Vec<(EntityId, Version)> =
                 strangers.iter().map(|known| (known.entity, known.version)).collect();
@@ -290,9 +326,11 @@ impl<D: Dynamics> Entity<D> {
         if gvt > self.base && self.history.len() > 0 {
             self.origin = None;
         }
-        while self.actions.first_key_value().is_some_and(|(tick, _)| *tick < gvt) {
+        let acted_before = gvt + u64::from(self.has(Fault::ActionsFossilAtGvt));
+        while self.actions.first_key_value().is_some_and(|(tick, _)| *tick < acted_before) {
             self.actions.pop_first();
         }
+        let gvt = gvt + u64::from(self.has(Fault::FossilAtGvt));
         let (stats, ahead) = (&mut self.stats, &mut self.contact_ahead);
         self.history.drop_before(gvt, |segment| {
             if let Some(response) = &segment.response {

@@ -7,6 +7,7 @@ use thin_vec::ThinVec;
 use super::{Debt, Entity, Limits, Plan, Step, Written};
 use crate::protocol::counters::Now;
 use crate::protocol::dynamics::{Crew, Dynamics, PartnerKey, Place};
+use crate::protocol::fault::Fault;
 use crate::protocol::history::{Known, Segment, Tale};
 use crate::protocol::message::{At, EntityId, Message, Outbox, Version};
 use crate::time::Tick;
@@ -17,7 +18,9 @@ type Onward<D> = (Crew<D>, Vec<(Place, Option<<D as Dynamics>::Flight>)>);
 impl<D: Dynamics> Entity<D> {
     /// What to do next. Responds to what it touches, and tells its standing where that is needed.
     pub fn step(&mut self, dynamics: &D, limits: &Limits, now: Now, out: &mut Outbox<D>) -> Step<D> {
-        if !self.owed.is_empty() || self.writing {
+        self.roll_back_late(out);
+        let is_gated = !self.has(Fault::NoGate);
+        if is_gated && !self.owed.is_empty() || self.writing {
             return Step::Owes;
         }
         if self.has_no_future(now.gvt) {
@@ -39,7 +42,7 @@ impl<D: Dynamics> Entity<D> {
         if latest.touches() {
             let complete = self.respond(dynamics);
             self.tell(out);
-            if !self.owed.is_empty() || !complete {
+            if is_gated && !self.owed.is_empty() || !complete {
                 return Step::Owes;
             }
         }
@@ -47,15 +50,17 @@ impl<D: Dynamics> Entity<D> {
         if latest.touches() || latest.expectant {
             // Everybody may go on from the minimum: somebody must.
             let ahead = limits.contact_window.unwrap_or(self.contact_ahead).min(limits.window);
-            if lvt > floor + ahead {
-                return Step::WaitFor(lvt - ahead);
+            let ahead_of = floor + ahead;
+            if lvt > ahead_of || self.has(Fault::GateHoldsTheLowest) && lvt == ahead_of {
+                return Step::WaitFor((lvt - ahead).max(floor + 1));
             }
         }
         let bound = limits.last_tick.min(floor + limits.window);
         let stride = self.stride(limits);
         // No more than the window, or it would wait for others to pass it.
         let worthwhile = limits.stride_min.min(limits.window).min(stride).min(limits.last_tick - lvt).max(1);
-        if lvt + worthwhile > bound && lvt > floor {
+        let may_wait = lvt > floor || self.has(Fault::WindowHoldsTheLowest);
+        if lvt + worthwhile > bound && may_wait {
             return Step::WaitFor((lvt + worthwhile - limits.window).max(floor + 1));
         }
         let (crew, departures) = self.onward(dynamics);
@@ -99,10 +104,14 @@ impl<D: Dynamics> Entity<D> {
         let acted_on = self.actions.range(first..).next().map_or(Tick::MAX, |(tick, _)| *tick);
         let bound = limits.last_tick.min(floor + limits.window).min(reach).min(acted_on).max(first);
         // Who is held most likely touches at the next tick as well. Looking there twice would be once too often.
-        let own_touch =
-            if limits.adaptive && self.is_held() { Some(first) } else { dynamics.first_own_touch(&crew, first, bound) };
+        let own_touch = if limits.adaptive && self.is_held() {
+            Some(first)
+        } else {
+            dynamics.first_own_touch(&crew, first, bound)
+        };
         let last = own_touch.unwrap_or(bound);
         self.writing = true;
+        self.planned = (self.version, first);
         Plan {
             entity: self.id,
             version: self.version,
@@ -142,6 +151,7 @@ impl<D: Dynamics> Entity<D> {
 
     /// Tells those it touches what they cannot work out by themselves, if it has not told them already.
     fn tell(&mut self, out: &mut Outbox<D>) {
+        let is_final = self.has(Fault::StandingLost);
         let latest = self.history.latest_mut().expect("invariant: it has written before");
         let Some(response) = &latest.response else { return };
         let mut due: Vec<(EntityId, Version, Place, Arc<D::Standing>)> = Vec::new();
@@ -156,7 +166,8 @@ impl<D: Dynamics> Entity<D> {
                 let tale = latest.tales.iter().find(|tale| tale.own == told.own && tale.to == known.entity);
                 // Who touches only them needs no telling: they can work it out. Once told, always told.
                 let needed = tale.is_some() || !told.partners.iter().all(theirs);
-                let is_news = tale.is_none_or(|tale| !D::same_standing(&tale.standing, &told.standing));
+                let is_news =
+                    tale.is_none_or(|tale| !is_final && !D::same_standing(&tale.standing, &told.standing));
                 let twice = due.iter().any(|(to, _, own, _)| *to == known.entity && *own == told.own);
                 if needed && is_news && !twice {
                     due.push((known.entity, known.version, told.own, told.standing.clone()));
@@ -180,10 +191,17 @@ impl<D: Dynamics> Entity<D> {
     /// made, the plan is void, and its track is taken back before anybody has been told.
     pub fn written(&mut self, plan: Plan<D>, written: Written<D>, out: &mut Outbox<D>) {
         self.writing = false;
-        if plan.changes != self.changes {
+        self.take_in(plan, written, out);
+        for (from, message) in std::mem::take(&mut self.put_off) {
+            self.handle(from, message, out);
+        }
+    }
+
+    fn take_in(&mut self, plan: Plan<D>, written: Written<D>, out: &mut Outbox<D>) {
+        if plan.changes != self.changes && !self.has(Fault::VoidPlanKept) {
             written.track.cut(plan.first);
             // Somebody may have met the void track already: their version must never come back.
-            self.version += 1;
+            self.version += u32::from(!self.has(Fault::VersionReused));
             return;
         }
         let (memories, expectant) = match (self.history.latest(), &self.origin) {
@@ -205,7 +223,12 @@ impl<D: Dynamics> Entity<D> {
             self.stats.events += 1;
             let event = Message::Event { at, serial, mine: own, flight: flight.clone(), yours: *body };
             out.messages.push((other.entity, event));
-            super::hear::note(&mut strangers, (other.entity, other.version), *body, own, their_flight);
+            if self.has(Fault::DetectorDoesNotApply) {
+                continue;
+            }
+            let theirs = (other.entity, other.version);
+            let is_news = super::hear::note(&mut strangers, theirs, *body, own, their_flight);
+            self.stats.repeated += u64::from(!is_news);
         }
         if written.found.is_empty() {
             self.stride = self.stride.saturating_mul(2);
