@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anachron::math::Vec3;
 use anachron::physics::{Aabb, Flight, World};
-use anachron::protocol::{Bucket, Cell, Dynamics, EntityId, Entry, Grid, Passage, Place, RoughBounds, Track};
+use anachron::protocol::{Bucket, Cell, Dynamics, EntityId, Entry, Grid, Layout, Passage, Place, RoughBounds, Track};
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
 use anachron::{Simulation, Sync};
@@ -41,10 +41,10 @@ fn track(world: &World, grid: &Grid, body: Place) -> (Arc<Track<World>>, Vec<Cel
     let flight = Flight { since: 0, origin: world.bodies[body as usize].start };
     let bounds: Aabb = world.bounds(body, &flight, 0, 60);
     let mut cells = Vec::new();
-    let reach = grid.cells(&bounds, 0, |cell| cells.push(cell));
-    let passers = cells.iter().map(|_| 0).collect();
-    let crew = smallvec![(body, flight)];
-    (Arc::new(Track::new((EntityId(body), 0), (0, 60), crew, smallvec![reach], passers)), cells)
+    grid.cells(&bounds, 0, |cell| cells.push(cell));
+    let layout = Layout::new(grid, world, &[(body, flight)], (0, 60), false);
+    let track = Track::new((EntityId(body), 0), (0, 60), smallvec![(body, flight)], Arc::new(layout));
+    (Arc::new(track), cells)
 }
 
 /// A bucket that many tracks pass, in one cell: what a write sees, adds, and what a rollback leaves behind.

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use smallvec::SmallVec;
-
 use super::dynamics::{Crew, Dynamics, Place};
-use super::grid::{Cell, Reach, RoughBounds};
+use super::grid::Cell;
+use super::layout::{Layout, Passage};
 use super::message::{EntityId, Version};
 use crate::time::Tick;
 
@@ -22,10 +21,8 @@ pub struct Track<D: Dynamics + ?Sized> {
     end: AtomicU64,
     /// Bodies in ascending order, and their flights.
     pub crew: Crew<D>,
-    /// Where in the grid each of them is.
-    pub reaches: SmallVec<[Reach; 1]>,
-    /// Which of them pass the cells of an entry: numbers in the crew, cell by cell.
-    pub passers: SmallVec<[u32; 8]>,
+    /// Where in the grid they are.
+    pub layout: Arc<Layout>,
 }
 
 impl<D: Dynamics + ?Sized> Track<D> {
@@ -34,11 +31,10 @@ impl<D: Dynamics + ?Sized> Track<D> {
         owner: (EntityId, Version),
         ticks: (Tick, Tick),
         crew: Crew<D>,
-        reaches: SmallVec<[Reach; 1]>,
-        passers: SmallVec<[u32; 8]>,
+        layout: Arc<Layout>,
     ) -> Self {
         let end = AtomicU64::new(ticks.1 + 1);
-        Track { entity: owner.0, version: owner.1, first: ticks.0, end, crew, reaches, passers }
+        Track { entity: owner.0, version: owner.1, first: ticks.0, end, crew, layout }
     }
 
     /// One more than the last tick it covers.
@@ -52,9 +48,8 @@ impl<D: Dynamics + ?Sized> Track<D> {
     where
         D: Sized,
     {
-        let parts = (self.crew.clone(), self.reaches.clone(), self.passers.clone());
-        let owner = (self.entity, self.version);
-        let track = Track::new(owner, (self.first, self.first), parts.0, parts.1, parts.2);
+        let (owner, ticks) = ((self.entity, self.version), (self.first, self.first));
+        let track = Track::new(owner, ticks, self.crew.clone(), self.layout.clone());
         track.cut(self.end());
         track
     }
@@ -63,11 +58,6 @@ impl<D: Dynamics + ?Sized> Track<D> {
     /// that is gone, and is told so.
     pub fn cut(&self, end: Tick) {
         self.end.store(end, Ordering::Release);
-    }
-
-    /// Numbers in the crew of those who pass a cell.
-    pub fn passing(&self, passage: &Passage) -> &[u32] {
-        &self.passers[passage.passers.0 as usize..passage.passers.1 as usize]
     }
 
     /// The flight of a body of the crew.
@@ -93,17 +83,6 @@ impl<D: Dynamics + ?Sized> Found<D> {
     pub fn stranger(&self) -> &(Place, D::Flight) {
         &self.other.crew[self.at as usize]
     }
-}
-
-/// Some of a track's crew in a cell: who they are, and bounds of all they cover there and elsewhere.
-#[derive(Clone, Copy, Debug)]
-pub struct Passage {
-    /// Where.
-    pub cell: Cell,
-    /// Which of the track's passers.
-    pub passers: (u32, u32),
-    /// Bounds of their flights.
-    pub bounds: RoughBounds,
 }
 
 /// A track in a cell. What decides whether it matters is kept here, so that most entries are passed over without
@@ -138,7 +117,7 @@ impl<D: Dynamics + ?Sized> Entry<D> {
 
     /// Numbers in the crew of those who pass this cell.
     pub fn passers(&self) -> &[u32] {
-        self.track.passing(&self.passage)
+        self.track.layout.passing(&self.passage)
     }
 }
 

@@ -177,11 +177,18 @@ impl Grid {
 
     /// The bucket of a cell. Blocks of cells are scattered; the cells of a block stay together.
     pub fn bucket(&self, cell: &Cell) -> u32 {
+        self.bucket_and_rest(cell).0
+    }
+
+    /// The bucket of a cell, and what tells it from most other cells there.
+    pub(super) fn bucket_and_rest(&self, cell: &Cell) -> (u32, u32) {
         let mut hash = u64::from(cell.level).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for c in cell.at {
             hash = (hash ^ (c >> BLOCK_BITS) as u32 as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
             hash ^= hash >> 32;
         }
-        (hash % u64::from(self.buckets)) as u32
+        let bucket = (hash % u64::from(self.buckets)) as u32;
+        let rest = cell.at.iter().fold(hash as u32, |rest, c| rest.wrapping_mul(31).wrapping_add(*c as u32));
+        (bucket, rest)
     }
 }

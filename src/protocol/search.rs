@@ -4,23 +4,17 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::bucket::{Bucket, Entry, Found, Passage, Track};
+use super::bucket::{Bucket, Entry, Found, Track};
 use super::dynamics::Dynamics;
 use super::entity::{Plan, Written};
 use super::fault::Fault;
-use super::grid::{Cell, Grid, RoughBounds};
+use super::grid::Grid;
+use super::layout::{Layout, Stop};
 use super::portrait::{Painter, portray_found};
 use crate::time::Tick;
 
 /// The bodies of a track cover at most about so many cells each; faster ones take shorter steps.
 const CELLS_MAX: f64 = 64.0;
-
-/// A cell that the plan passes, and its bucket.
-#[derive(Clone)]
-struct Stop {
-    bucket: u32,
-    passage: Passage,
-}
 
 /// A plan on its way through the buckets.
 #[derive(Clone)]
@@ -28,8 +22,6 @@ pub struct Search<D: Dynamics> {
     plan: Plan<D>,
     gvt: Tick,
     track: Arc<Track<D>>,
-    /// In the order of their buckets.
-    stops: SmallVec<[Stop; 8]>,
     /// How many stops it has passed.
     passed: usize,
     /// The first tick at which it meets somebody, as far as is known, and whom.
@@ -51,40 +43,19 @@ impl<D: Dynamics> Search<D> {
                 last = plan.first + (last - plan.first) / 2;
             }
         }
-        let mut reaches = SmallVec::with_capacity(crew.len());
-        let mut rough: SmallVec<[RoughBounds; 1]> = SmallVec::with_capacity(crew.len());
-        let mut places: SmallVec<[(u32, Cell, u32); 8]> = SmallVec::new();
-        for (at, (body, flight)) in crew.iter().enumerate() {
-            let level = grid.level_of(dynamics.radius(*body));
-            let bounds = dynamics.bounds(*body, flight, plan.first, last);
-            rough.push(RoughBounds::of(&bounds));
-            reaches.push(grid.cells(&bounds, level, |cell| {
-                places.push((grid.bucket(&cell), cell, at as u32));
-            }));
-        }
-        places.sort_unstable();
-        let mut stops: SmallVec<[Stop; 8]> = SmallVec::new();
-        for (at, (bucket, cell, member)) in places.iter().enumerate() {
-            let (at, bounds) = (at as u32, rough[*member as usize]);
-            match stops.last_mut().map(|stop| &mut stop.passage).filter(|passage| passage.cell == *cell) {
-                Some(passage) => {
-                    passage.passers.1 = at + 1;
-                    passage.bounds.include(&bounds);
-                }
-                None => {
-                    let passage = Passage { cell: *cell, passers: (at, at + 1), bounds };
-                    stops.push(Stop { bucket: *bucket, passage });
-                }
-            }
-        }
-        let passers = places.iter().map(|(_, _, at)| *at).collect();
-        let track = Track::new((plan.entity, plan.version), (plan.first, last), crew, reaches, passers);
+        let ticks = (plan.first, last);
+        let known = plan.layout.take().filter(|layout| layout.fits(dynamics, &crew, ticks));
         let fault = if D::FAULTY { dynamics.fault() } else { Fault::None };
-        if fault == Fault::LocksUnordered && plan.entity.0 % 2 == 1 {
-            stops.reverse();
-        }
+        let layout = known.unwrap_or_else(|| {
+            let mut layout = Layout::new(grid, dynamics, &crew, ticks, plan.is_held);
+            if fault == Fault::LocksUnordered && plan.entity.0 % 2 == 1 {
+                layout.stops.reverse();
+            }
+            Arc::new(layout)
+        });
+        let track = Track::new((plan.entity, plan.version), ticks, crew, layout);
         let gvt = gvt + u64::from(fault == Fault::TableFossilAtGvt);
-        Search { plan, gvt, track: Arc::new(track), stops, passed: 0, last, found: Vec::new(), fault }
+        Search { plan, gvt, track: Arc::new(track), passed: 0, last, found: Vec::new(), fault }
     }
 
     /// The plan.
@@ -92,25 +63,30 @@ impl<D: Dynamics> Search<D> {
         &self.plan
     }
 
+    fn stops(&self) -> &[Stop] {
+        &self.track.layout.stops
+    }
+
     /// The buckets of all its cells, ascending.
     pub fn buckets(&self) -> SmallVec<[u32; 8]> {
-        let mut numbers: SmallVec<[u32; 8]> = self.stops.iter().map(|stop| stop.bucket).collect();
+        let mut numbers: SmallVec<[u32; 8]> = self.stops().iter().map(|stop| stop.bucket).collect();
         numbers.dedup();
         numbers
     }
 
     /// The bucket it has to pass next; none if it has passed them all.
     pub fn wants(&self) -> Option<u32> {
-        self.stops.get(self.passed).map(|stop| stop.bucket)
+        self.stops().get(self.passed).map(|stop| stop.bucket)
     }
 
     /// Passes the bucket it wants: looks for whoever it meets first, and leaves its track there.
     pub fn pass(&mut self, dynamics: &D, bucket: &mut Bucket<D>) {
         let Some(number) = self.wants() else { return };
-        while let Some(stop) = self.stops.get(self.passed).filter(|stop| stop.bucket == number) {
+        let layout = self.track.layout.clone();
+        while let Some(stop) = layout.stops.get(self.passed).filter(|stop| stop.bucket == number) {
             let fault = self.fault();
             let Search { plan, gvt, track, last, found, .. } = self;
-            let own = track.passing(&stop.passage);
+            let own = layout.passing(&stop.passage);
             bucket.visit(&stop.passage, plan.entity, (plan.first, *last, *gvt), |entry| {
                 meet(dynamics, (track, own), entry, (last, found), fault);
             });
@@ -161,10 +137,10 @@ fn meet<D: Dynamics>(
     let other = &entry.track;
     for &theirs in entry.passers() {
         let (stranger, their_flight) = &other.crew[theirs as usize];
-        let their_reach = &other.reaches[theirs as usize];
+        let their_reach = &other.layout.reaches[theirs as usize];
         for &mine in own {
             // Two that share several cells are compared in one of them.
-            let is_here = track.reaches[mine as usize].meets_in(their_reach, entry.cell());
+            let is_here = track.layout.reaches[mine as usize].meets_in(their_reach, entry.cell());
             if !is_here && fault != Fault::NoOwnerCell {
                 continue;
             }

@@ -16,6 +16,7 @@ use super::bucket::{Found, Track};
 use super::dynamics::{Crew, Dynamics, Place, Remembered};
 use super::fault::Fault;
 use super::history::{History, Lost};
+use super::layout::Layout;
 use super::message::{At, EntityId, Message, Outbox, Version};
 use super::stats::Stats;
 use crate::time::Tick;
@@ -70,6 +71,10 @@ pub struct Plan<D: Dynamics> {
     pub own_touch: Option<Tick>,
     /// Bodies and their flights.
     pub crew: Crew<D>,
+    /// Somebody is held, and will most likely be where he is.
+    pub(super) is_held: bool,
+    /// Where the crew was in the grid before, if it is held.
+    pub(super) layout: Option<Arc<Layout>>,
     /// What is new about the crew's flights; nothing for who is no more.
     departures: Vec<(Place, Option<D::Flight>)>,
     /// How much had changed when the plan was made: it is void if more has.

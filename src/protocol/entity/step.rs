@@ -103,12 +103,11 @@ impl<D: Dynamics> Entity<D> {
         let reach = first.saturating_add(self.stride(limits) - 1);
         let acted_on = self.actions.range(first..).next().map_or(Tick::MAX, |(tick, _)| *tick);
         let bound = limits.last_tick.min(floor + limits.window).min(reach).min(acted_on).max(first);
+        let is_held = limits.adaptive && self.is_held();
         // Who is held most likely touches at the next tick as well. Looking there twice would be once too often.
-        let own_touch = if limits.adaptive && self.is_held() {
-            Some(first)
-        } else {
-            dynamics.first_own_touch(&crew, first, bound)
-        };
+        let own_touch = if is_held { Some(first) } else { dynamics.first_own_touch(&crew, first, bound) };
+        let latest = self.history.latest().filter(|_| is_held);
+        let layout = latest.map(|latest| latest.track.layout.clone());
         let last = own_touch.unwrap_or(bound);
         self.writing = true;
         self.planned = (self.version, first);
@@ -119,6 +118,8 @@ impl<D: Dynamics> Entity<D> {
             last,
             own_touch,
             crew,
+            is_held,
+            layout,
             departures,
             changes: self.changes,
         }
