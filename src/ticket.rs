@@ -6,21 +6,17 @@
 
 use std::collections::VecDeque;
 
-use crate::protocol::{Bucket, Dynamics, EntityId, Fault, Grid, Painter, Place, Plan, Version, Written};
-use crate::time::Tick;
-use crate::tvht::Search;
+use crate::protocol::{Bucket, Dynamics, Fault, Painter, Plan, Search, Written};
 
 /// A plan that travels from bucket to bucket, holding each it has passed.
 #[derive(Clone)]
 pub(crate) struct Ticket<D: Dynamics> {
     pub(crate) search: Search<D>,
-    /// How many buckets it holds already.
-    held: usize,
 }
 
 impl<D: Dynamics> Ticket<D> {
     pub fn new(search: Search<D>) -> Self {
-        Ticket { search, held: 0 }
+        Ticket { search }
     }
 
     /// It has been through all its buckets.
@@ -30,7 +26,7 @@ impl<D: Dynamics> Ticket<D> {
 
     /// The bucket it wants next; none if it has them all.
     pub fn wants(&self) -> Option<u32> {
-        self.search.numbers().get(self.held).copied()
+        self.search.wants()
     }
 
     /// The plan it carries.
@@ -39,13 +35,8 @@ impl<D: Dynamics> Ticket<D> {
     }
 
     /// Takes down everything but the plan, which its entity takes down.
-    pub(crate) fn portray(
-        &self,
-        whose: impl Fn(Place, Version, Tick) -> Option<EntityId>,
-        painter: &mut impl Painter<D>,
-    ) {
-        painter.many(self.held);
-        self.search.portray(whose, painter);
+    pub(crate) fn portray(&self, painter: &mut impl Painter<D>) {
+        self.search.portray(painter);
     }
 }
 
@@ -72,32 +63,31 @@ impl<D: Dynamics> Keeper<D> {
     }
 
     /// A ticket has come. What becomes of it, unless it has to wait.
-    pub fn arrive(&mut self, ticket: Ticket<D>, grid: &Grid, dynamics: &D) -> Option<Passed<D>> {
+    pub fn arrive(&mut self, ticket: Ticket<D>, dynamics: &D) -> Option<Passed<D>> {
         if self.is_held {
             self.queue.push_back(ticket);
             return None;
         }
-        Some(self.take(ticket, grid, dynamics))
+        Some(self.take(ticket, dynamics))
     }
 
     /// The ticket that held the bucket has been through all. What becomes of the next, if one waits.
-    pub fn let_go(&mut self, grid: &Grid, dynamics: &D) -> Option<Passed<D>> {
+    pub fn let_go(&mut self, dynamics: &D) -> Option<Passed<D>> {
         self.is_held = false;
         let next = self.queue.pop_front()?;
-        Some(self.take(next, grid, dynamics))
+        Some(self.take(next, dynamics))
     }
 
-    fn take(&mut self, mut ticket: Ticket<D>, grid: &Grid, dynamics: &D) -> Passed<D> {
+    fn take(&mut self, mut ticket: Ticket<D>, dynamics: &D) -> Passed<D> {
         let fault = if D::FAULTY { dynamics.fault() } else { Fault::None };
         self.is_held = true;
-        ticket.search.pass(grid, dynamics, self.number, &mut self.bucket);
-        ticket.held += 1;
+        ticket.search.pass(dynamics, &mut self.bucket);
         let lets_go = fault == Fault::LocksNotHeld;
         if ticket.wants().is_some() {
             let keys = if lets_go { vec![self.number] } else { Vec::new() };
             return Passed::On { ticket, keys };
         }
-        let mut keys = ticket.search.numbers().to_vec();
+        let mut keys = ticket.search.buckets().to_vec();
         if lets_go {
             keys = vec![self.number];
         }

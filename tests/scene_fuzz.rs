@@ -1,6 +1,9 @@
 //! Fuzzing of scenes: every scene reads back to the bit, and no text whatever makes the readers panic.
 
-use anachron::scene::{Body, Material, ResponseSettings, Scene, SceneFormat, Shape, StaticObject, parse};
+use anachron::scene::{
+    Body, BodyRef, GroupSettings, Joint, JointKind, Material, Part, ResponseSettings, Scene, SceneFormat,
+    Shape, StaticObject, parse,
+};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -99,11 +102,26 @@ fn any_scene() -> BoxedStrategy<Scene> {
         material: body.material,
     };
     let top = (any_text(), any_number(), any_number(), any::<u32>(), any_vector(), any::<u64>());
-    let lists = (vec(any_body().prop_map(as_static), 0..4), vec(any_body(), 0..6));
+    let group = (any::<u32>(), any::<bool>(), any_number(), any::<u32>()).prop_map(
+        |(iterations, warm_start, correction, gamma)| GroupSettings {
+            iterations,
+            warm_start,
+            correction,
+            gamma,
+        },
+    );
+    let part = vec(any_body_ref(), 0..4).prop_map(|bodies| Part { bodies });
+    let lists = (
+        vec(any_body().prop_map(as_static), 0..4),
+        vec(any_body(), 0..6),
+        vec(any_joint(), 0..4),
+        vec(part, 0..3),
+        group,
+    );
     (top, response, btree_map(any_text(), material, 0..4), lists)
         .prop_map(|(top, response, materials, lists)| {
             let (name, seconds, ticks_per_second, ticks_per_frame, gravity, seed) = top;
-            let (statics, bodies) = lists;
+            let (statics, bodies, joints, parts, group) = lists;
             Scene {
                 name,
                 seconds,
@@ -115,9 +133,23 @@ fn any_scene() -> BoxedStrategy<Scene> {
                 materials,
                 statics,
                 bodies,
+                joints,
+                parts,
+                group,
             }
         })
         .boxed()
+}
+
+fn any_body_ref() -> BoxedStrategy<BodyRef> {
+    prop_oneof![any_text().prop_map(BodyRef::Name), any::<u32>().prop_map(BodyRef::Id)].boxed()
+}
+
+fn any_joint() -> impl Strategy<Value = Joint> {
+    let kind = prop_oneof![Just(JointKind::Ball), Just(JointKind::Hinge), Just(JointKind::Fixed)];
+    let sides = (any_body_ref(), proptest::option::of(any_body_ref()));
+    (kind, sides, any_vector(), proptest::option::of(any_vector()), any::<bool>())
+        .prop_map(|(kind, (a, b), point, axis, collide)| Joint { kind, a, b, point, axis, collide })
 }
 
 /// A mistake in a text: some bytes replaced, removed, repeated, or replaced by something that looks right.

@@ -10,7 +10,7 @@ use super::console;
 use super::failure::{Exit, Failure};
 use super::numbers::{counted, short};
 use crate::physics::World;
-use crate::scene::{self, Scene, Shape, Warning};
+use crate::scene::{self, JointKind, Scene, Shape, Warning};
 
 /// Check a scene file and describe it
 #[derive(Args)]
@@ -42,6 +42,12 @@ fn describe(path: &Path, scene: &Scene, world: &World, warnings: &[Warning]) -> 
         line("masses", masses);
     }
     line("static", kinds(scene.statics.iter().map(|object| &object.shape)));
+    if !scene.joints.is_empty() {
+        line("joints", joints(scene));
+    }
+    if !scene.parts.is_empty() {
+        line("parts", counted(scene.parts.len() as u64, "worker", "workers"));
+    }
     let [x, y, z] = scene.gravity.map(short);
     line("gravity", format!("[{x}, {y}, {z}] m/s²"));
     line("time", time(scene));
@@ -72,6 +78,16 @@ fn kind(shape: &Shape) -> (&'static str, &'static str) {
         Shape::HalfSpace { .. } => ("half-space", "half-spaces"),
         Shape::Mesh { .. } => ("mesh", "meshes"),
     }
+}
+
+/// How many joints there are, and of which kinds: `3 (1 ball, 2 hinge)`.
+fn joints(scene: &Scene) -> String {
+    let mut counts: BTreeMap<JointKind, u64> = BTreeMap::new();
+    for joint in &scene.joints {
+        *counts.entry(joint.kind).or_default() += 1;
+    }
+    let parts: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {}", kind.name())).collect();
+    format!("{} ({}): for `--sync overlap`", scene.joints.len(), parts.join(", "))
 }
 
 /// The lightest, the heaviest and all bodies together; nothing without bodies.

@@ -17,6 +17,7 @@ mod list;
 mod numbers;
 mod outcome;
 mod output;
+mod overlap;
 mod progress;
 mod recorder;
 mod render;

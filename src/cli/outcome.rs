@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::numbers::{change, counted, grouped, short};
 use crate::executor::{Census, Report, Sync};
+use crate::overlap::OverlapSummary;
 use crate::protocol::Stats;
 use crate::scene::Scene;
 
@@ -47,6 +48,8 @@ pub(super) struct Outcome {
     momentum_changed_by: Option<&'static str>,
     /// What speculation did; nothing where nothing was speculated.
     speculation: Option<Speculation>,
+    /// What workers did; nothing where there were none.
+    overlap: Option<OverlapSummary>,
     version: &'static str,
 }
 
@@ -157,6 +160,7 @@ impl Outcome {
                 (false, false) => None,
             },
             speculation: Speculation::of(report),
+            overlap: report.overlap.clone(),
             version: env!("CARGO_PKG_VERSION"),
         }
     }
@@ -197,10 +201,35 @@ impl Outcome {
         if let Some(speculation) = &self.speculation {
             speculation.tell(&mut line);
         }
+        if let Some(overlap) = &self.overlap {
+            tell_workers(overlap, &mut line);
+        }
         if let Some(path) = recording {
             line("recording", path.display().to_string());
         }
         line("digest", self.digest.clone());
         text
+    }
+}
+
+/// A few lines about workers, for people.
+fn tell_workers(overlap: &OverlapSummary, mut line: impl FnMut(&str, String)) {
+    let OverlapSummary { workers, gamma, .. } = overlap;
+    let (shared, copies) = (short(overlap.shared_mean), short(overlap.copies_mean));
+    line("workers", format!("{workers}, gamma {gamma}, {shared} bodies shared on average ({copies} copies)"));
+    let each =
+        |values: &[f64]| values.iter().map(|value| short(value.round())).collect::<Vec<_>>().join(", ");
+    line("bodies", format!("{} in the workers on average", each(&overlap.bodies_mean)));
+    line("points", format!("{} of contact", each(&overlap.points_mean)));
+    let mib = short(overlap.bytes as f64 / f64::from(1 << 20));
+    line("moved", format!("{} bodies between workers, {mib} MiB sent", grouped(overlap.moved)));
+    let (slowest, bridge) = (short(overlap.slowest_cpu_s), short(overlap.bridge_s));
+    line("time", format!("{slowest} s in the slowest workers, {bridge} s between ticks"));
+    if let Some(residual) = overlap.residual_mean {
+        line("residual", format!("{} m/s over all rows, on average over ticks", short(residual)));
+    }
+    if overlap.violation.max_m > 0.0 {
+        let (max, sum) = (short(overlap.violation.max_m * 1e3), short(overlap.violation.sum_m * 1e3));
+        line("joints", format!("{max} mm apart at worst at the end, {sum} mm in all"));
     }
 }

@@ -14,6 +14,7 @@ use super::failure::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::outcome::{Cost, Outcome};
 use super::output::Output;
+use super::overlap::OverlapArguments;
 use super::progress::Progress;
 use super::recorder::Recorder;
 use super::source::{Changes, Source};
@@ -42,9 +43,10 @@ pub(super) struct Arguments {
     source: PathBuf,
     #[command(flatten)]
     changes: Changes,
-    /// How to carry out the run; the result is the same
-    #[arg(long, value_name = "NAME", value_parser = sync_parser(), default_value = Sync::default().name())]
-    sync: Sync,
+    /// How to carry out the run. The result is the same, except that `overlap` has its own; scenes with joints can only
+    /// be run by `overlap`, and are if nothing is said
+    #[arg(long, value_name = "NAME", value_parser = sync_parser())]
+    sync: Option<Sync>,
     /// How many cores to use; all of the machine's if not given
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=4096))]
     cores: Option<u32>,
@@ -62,6 +64,8 @@ pub(super) struct Arguments {
     quiet: bool,
     #[command(flatten)]
     tuning: TuningArguments,
+    #[command(flatten)]
+    overlap: OverlapArguments,
 }
 
 fn sync_parser() -> impl TypedValueParser<Value = Sync> {
@@ -74,7 +78,7 @@ fn sync_parser() -> impl TypedValueParser<Value = Sync> {
 /// How many cores a run will use if it may use `cores`.
 fn cores_used(sync: Sync, cores: usize) -> usize {
     match sync {
-        Sync::Timewarp => cores,
+        Sync::Timewarp | Sync::Overlap => cores,
         Sync::Sequential | Sync::Loop | Sync::Chaos | Sync::RollbackCheck => cores.min(1),
     }
 }
@@ -82,20 +86,23 @@ fn cores_used(sync: Sync, cores: usize) -> usize {
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let scene = Source::of(&arguments.source).scene(&arguments.changes)?;
     let cores_asked = arguments.cores.map_or_else(resources::cores, |cores| cores as usize);
-    let cores = cores_used(arguments.sync, cores_asked);
-    let tracer = arguments.tracer()?;
+    let sync = arguments.sync_for(&scene);
+    let cores = cores_used(sync, cores_asked);
+    let tracer = arguments.tracer(sync)?;
     let mut simulation = Simulation::new(&scene)?
-        .sync(arguments.sync)
+        .sync(sync)
         .cores(cores)
+        .overlap(arguments.overlap.settings(sync)?)
         .tuning(arguments.tuning.for_scene(&scene))
         .chaos_seed(arguments.tuning.chaos_seed());
     if let Some(tracer) = &tracer {
         simulation = simulation.traced(tracer.clone());
     }
+    simulation.check()?;
     if !arguments.quiet {
         console::warn(&scene.validate()?);
         if arguments.cores.is_some() && cores < cores_asked {
-            tell_cores(arguments.sync, cores);
+            tell_cores(sync, cores);
         }
     }
     // The scene is good and Ctrl-C is watched for: only now may an older recording be replaced.
@@ -108,7 +115,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         write_trace(file, tracer)?;
     }
     let (report, cost) = done?;
-    let outcome = Outcome::new(&scene, &report, arguments.sync, cores, &cost);
+    let outcome = Outcome::new(&scene, &report, sync, cores, &cost);
     if !arguments.quiet {
         console::tell(outcome.text(arguments.record.as_deref(), scene.seconds));
     }
@@ -122,11 +129,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 const SLICES_MAX: usize = 1 << 19;
 
 impl Arguments {
-    fn tracer(&self) -> Result<Option<Arc<Tracer>>, Failure> {
-        if self.trace.is_some() && self.sync != Sync::Timewarp {
+    /// What was asked for, or what suits the scene.
+    fn sync_for(&self, scene: &Scene) -> Sync {
+        let suits = if scene.joints.is_empty() { Sync::default() } else { Sync::Overlap };
+        self.sync.unwrap_or(suits)
+    }
+
+    fn tracer(&self, sync: Sync) -> Result<Option<Arc<Tracer>>, Failure> {
+        if self.trace.is_some() && sync != Sync::Timewarp {
             return Err(Failure::bad_input(format_args!(
                 "--trace: `--sync {}` runs on no arbiters, so there is nothing to trace; use `--sync timewarp`",
-                self.sync.name()
+                sync.name()
             )));
         }
         Ok(self.trace.as_ref().map(|_| Arc::new(Tracer::new(SLICES_MAX))))

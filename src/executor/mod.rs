@@ -6,6 +6,7 @@ pub mod chaos;
 pub mod crowd;
 mod desk;
 mod letterbox;
+pub mod overlap;
 mod report;
 pub mod sequential;
 pub mod taskgraph;
@@ -21,6 +22,7 @@ use crate::digest::Digester;
 use crate::frame::Frame;
 use crate::ids::BodyId;
 use crate::inputs::Inputs;
+use crate::overlap::OverlapSettings;
 use crate::physics::World;
 use crate::protocol::Stats;
 use crate::scene::{Scene, SceneError};
@@ -44,6 +46,9 @@ pub enum Sync {
     Chaos,
     /// The same, with every step taken back and done again.
     RollbackCheck,
+    /// Groups of bodies solved together by workers that share some of them. Its result is its own, and depends on
+    /// the number of workers: see [`Simulation::overlap`].
+    Overlap,
 }
 
 impl Sync {
@@ -54,7 +59,13 @@ impl Sync {
         ("loop", Sync::Loop),
         ("chaos", Sync::Chaos),
         ("rollback-check", Sync::RollbackCheck),
+        ("overlap", Sync::Overlap),
     ];
+
+    /// Those that all have the same result, to the bit.
+    pub fn same_result() -> impl Iterator<Item = (&'static str, Sync)> {
+        Self::ALL.iter().copied().filter(|(_, sync)| *sync != Sync::Overlap)
+    }
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -83,6 +94,16 @@ pub enum RunError {
     Panicked {
         /// Which body.
         body: BodyId,
+        /// When.
+        tick: Tick,
+        /// What the panic said.
+        text: String,
+    },
+    /// A worker panicked: a fault of the program, not of the scene.
+    #[error("worker {worker} at tick {tick} caused an internal error: {text}")]
+    Worker {
+        /// Which worker.
+        worker: u32,
         /// When.
         tick: Tick,
         /// What the panic said.
@@ -146,6 +167,7 @@ pub struct Simulation {
     template: Scene,
     inputs: Option<Inputs>,
     tracer: Option<Arc<Tracer>>,
+    overlap: OverlapSettings,
 }
 
 impl Simulation {
@@ -157,9 +179,16 @@ impl Simulation {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             tuning: Tuning::default(),
             chaos_seed: 0,
-            template: Scene { bodies: Vec::new(), statics: Vec::new(), ..scene.clone() },
+            template: Scene {
+                bodies: Vec::new(),
+                statics: Vec::new(),
+                joints: Vec::new(),
+                parts: Vec::new(),
+                ..scene.clone()
+            },
             inputs: None,
             tracer: None,
+            overlap: OverlapSettings::default(),
         })
     }
 
@@ -187,6 +216,29 @@ impl Simulation {
         self
     }
 
+    /// Says how [`Sync::Overlap`] spreads the work. Changes its result.
+    pub fn overlap(mut self, settings: OverlapSettings) -> Self {
+        self.overlap = settings;
+        self
+    }
+
+    /// Whether this scene can be run this way, and with these settings.
+    pub fn check(&self) -> Result<(), SceneError> {
+        if self.sync == Sync::Overlap {
+            if self.inputs.is_some() {
+                let fix = "act on the scene before it runs, or use another executor";
+                return Err(SceneError::new("inputs", "`--sync overlap` takes no inputs while it runs", fix));
+            }
+            return self.overlap.chosen(&self.world).map(|_| ());
+        }
+        if self.world.joints.is_empty() {
+            return Ok(());
+        }
+        let problem =
+            format!("`--sync {}` treats every body by itself and knows no joints", self.sync.name());
+        Err(SceneError::new("joint", problem, "use `--sync overlap`, or take the joints out of the scene"))
+    }
+
     /// Runs it another way. The result stays the same.
     pub fn sync(mut self, sync: Sync) -> Self {
         self.sync = sync;
@@ -208,7 +260,17 @@ impl Simulation {
     }
 
     /// Runs to the end of the scene, or until `on_frame` breaks. Frames arrive in order, each exactly once.
-    pub fn run(&self, mut on_frame: impl FnMut(&Frame) -> ControlFlow<()>) -> Result<Report, RunError> {
+    pub fn run(&self, on_frame: impl FnMut(&Frame) -> ControlFlow<()>) -> Result<Report, RunError> {
+        self.run_watched(&mut |_, _, _| {}, on_frame)
+    }
+
+    /// The same, and tells about every tick of [`Sync::Overlap`].
+    pub fn run_watched(
+        &self,
+        on_tick: overlap::OnTick,
+        mut on_frame: impl FnMut(&Frame) -> ControlFlow<()>,
+    ) -> Result<Report, RunError> {
+        self.check()?;
         let mut digester = Digester::new();
         let mut report = Report::new(&self.world);
         let mut sink = |frame: Frame| {
@@ -218,6 +280,7 @@ impl Simulation {
             flow
         };
         let job = Job { world: &self.world, tuning: &self.tuning, inputs: self.inputs.as_ref() };
+        let mut workers = None;
         let (tally, speculation) = match self.sync {
             Sync::Sequential => (sequential::run(&self.world, job.inputs, &mut sink)?, None),
             Sync::Timewarp => with_stats(timewarp::run(job, self.cores, self.tracer.clone(), &mut sink)?),
@@ -226,8 +289,15 @@ impl Simulation {
             Sync::Chaos => {
                 with_stats(chaos::run(job, chaos::Order::Adversarial(self.chaos_seed), &mut sink)?)
             }
+            Sync::Overlap => {
+                let (tally, summary) =
+                    overlap::run(&self.world, self.overlap, self.cores, on_tick, &mut sink)?;
+                workers = Some(summary);
+                (tally, None)
+            }
         };
-        Ok(report.finish(&self.world, tally, speculation, digester.digest()))
+        let report = report.finish(&self.world, tally, speculation, digester.digest());
+        Ok(Report { overlap: workers, ..report })
     }
 }
 

@@ -3,6 +3,7 @@
 use super::census::Census;
 use crate::digest::Digest;
 use crate::frame::Frame;
+use crate::overlap::OverlapSummary;
 use crate::physics::World;
 use crate::physics::measure::Totals;
 use crate::protocol::Stats;
@@ -32,6 +33,8 @@ pub struct Report {
     pub speculation: Option<Stats>,
     /// What else was counted meanwhile, if the executor speculates. Depends on the schedule.
     pub census: Option<Census>,
+    /// What workers did, if there were workers. Times depend on the machine.
+    pub overlap: Option<OverlapSummary>,
     /// Frames committed.
     pub frames: u64,
     /// Simulated seconds up to the last committed frame.
@@ -53,6 +56,7 @@ impl Report {
             tally: Tally::default(),
             speculation: None,
             census: None,
+            overlap: None,
             frames: 0,
             seconds: 0.0,
             start: Totals::default(),

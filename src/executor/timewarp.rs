@@ -23,10 +23,10 @@ use crate::frame::Frame;
 use crate::ids::BodyId;
 use crate::inputs::{self, Door, Entry, InputError};
 use crate::physics::World;
-use crate::protocol::{Entity, EntityId, Now, Place, Plan, Stats, Written};
+use crate::protocol::{Entity, EntityId, Now, Place, Plan, Search, Stats, Written};
 use crate::ticket::Ticket;
 use crate::time::Tick;
-use crate::tvht::{BucketActor, Lane, LetGo, Search};
+use crate::tvht::{BucketActor, Lane, LetGo};
 
 /// Frames that may be settled but not yet taken.
 const FRAMES_AHEAD: u64 = 256;
@@ -367,6 +367,7 @@ pub fn run(
     let flow = flow.map_err(|()| RunError::Stalled(describe(&account, last_tick)))?;
     let ticks = if flow.is_continue() { last_tick } else { runtime.commons.counters.gvt() };
     let meters = runtime.seats().iter().map(|seat| &seat.meter);
+    stock.look_now(&runtime.commons, meters.clone());
     let mut census = Census::of(meters, &runtime.rounds, &stock, runtime.commons.limits.window, &busy);
     census.start_stop_s = began.elapsed().saturating_sub(acted).as_secs_f64();
     Ok((tally(&account.stats, ticks), account.stats, census))

@@ -7,10 +7,11 @@ use parry3d::shape::{ConvexPolyhedron, TriMesh, TriMeshFlags};
 use crate::ids::{BodyId, StaticId};
 use crate::math::{Quat, Vec3, quat_raw, renormalised, to_parry};
 use crate::physics::bodies::Bodies;
+use crate::physics::joint::{JointDef, joint_defs};
 use crate::physics::mass::{Inertia, massive};
 use crate::physics::shape::Shape;
 use crate::physics::statics::StaticIndex;
-use crate::scene::{self, Scene, SceneError};
+use crate::scene::{self, Directory, GroupSettings, Meant, Scene, SceneError};
 use crate::state::BodyState;
 use crate::time::TimeBase;
 
@@ -109,6 +110,12 @@ pub struct World {
     pub bodies: Bodies,
     /// Static geometry in ascending id.
     pub statics: Vec<StaticDef>,
+    /// What holds bodies together.
+    pub joints: Vec<JointDef>,
+    /// How groups of bodies are solved together.
+    pub group: GroupSettings,
+    /// The part of the scene that each body begins in, by place; empty if the scene has no parts.
+    pub parts: Vec<u32>,
     /// Which static geometry is near.
     pub(crate) static_index: StaticIndex,
 }
@@ -126,6 +133,9 @@ impl World {
             statics.push(static_def(scene, index)?);
         }
         statics.sort_by_key(|object| object.id);
+        let bodies = Bodies::new(bodies);
+        let joints = joint_defs(scene, &bodies, &statics)?;
+        let parts = parts(scene, &bodies)?;
         let gravity = Vec3::from(scene.gravity);
         let time = scene.time_base();
         let static_index = StaticIndex::new(&statics);
@@ -133,8 +143,11 @@ impl World {
             rule: rule(scene, gravity.norm(), time.tick_s),
             time,
             gravity,
-            bodies: Bodies::new(bodies),
+            bodies,
             statics,
+            joints,
+            group: scene.group,
+            parts,
             static_index,
         })
     }
@@ -143,6 +156,26 @@ impl World {
     pub fn body(&self, id: BodyId) -> Option<&BodyDef> {
         self.bodies.place(id).map(|place| &self.bodies[place])
     }
+}
+
+/// The part of every body, by place.
+fn parts(scene: &Scene, bodies: &Bodies) -> Result<Vec<u32>, SceneError> {
+    if scene.parts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let directory = Directory::new(scene);
+    let mut part_of = vec![0; bodies.len()];
+    for (number, part) in scene.parts.iter().enumerate() {
+        for body in &part.bodies {
+            let meant = directory.find(body, || format!("part[{number}].bodies"))?;
+            if let Meant::Body(at) = meant
+                && let Some(place) = bodies.place(scene.body_id(at))
+            {
+                part_of[place] = number as u32;
+            }
+        }
+    }
+    Ok(part_of)
 }
 
 fn rule(scene: &Scene, g: f64, h: f64) -> Rule {

@@ -3,12 +3,17 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::fault::Fault;
 use crate::physics::Aabb;
 use crate::time::Tick;
 
 /// Place of a body in the world's list.
 pub type Place = u32;
+
+/// Bodies in ascending order, and their flights. Most crews are one body.
+pub type Crew<D> = SmallVec<[(Place, <D as Dynamics>::Flight); 1]>;
 
 /// The physics, as the protocol sees it. Pure: the same arguments give the same answers, always.
 pub trait Dynamics {
@@ -62,7 +67,7 @@ pub trait Dynamics {
     fn steer(
         &self,
         tick: Tick,
-        crew: &mut Vec<(Place, Self::Flight)>,
+        crew: &mut Crew<Self>,
         actions: &[(u64, Self::Action)],
     ) -> Vec<(Place, Option<Self::Flight>)>;
 }
@@ -71,7 +76,7 @@ pub trait Dynamics {
 pub struct Moment<'a, D: Dynamics + ?Sized> {
     /// Bodies of the crew with their flights.
     pub crew: &'a [(Place, D::Flight)],
-    /// What pairs remember, if they touched at the tick before.
+    /// What pairs remember, if they touched at the tick before; in the order of their keys.
     pub memories: &'a [Remembered<D>],
     /// Bodies of others that touch bodies of the crew.
     pub strangers: &'a [Stranger<D>],
@@ -85,6 +90,13 @@ pub struct Remembered<D: Dynamics + ?Sized> {
     pub partner: PartnerKey,
     /// What the two remember.
     pub memory: D::Memory,
+}
+
+impl<D: Dynamics + ?Sized> Remembered<D> {
+    /// Lists of memories are in the order of this.
+    pub fn key(&self) -> (Place, PartnerKey) {
+        (self.own, self.partner)
+    }
 }
 
 impl<D: Dynamics + ?Sized> Clone for Remembered<D> {
@@ -119,8 +131,8 @@ pub struct Stranger<D: Dynamics + ?Sized> {
 pub struct Response<D: Dynamics + ?Sized> {
     /// New flights of the bodies that touched something; the others fly on.
     pub flights: Vec<(Place, D::Flight)>,
-    /// What pairs remember for the next tick.
-    pub memories: Vec<Remembered<D>>,
+    /// What pairs remember for the next tick, in the order of their keys.
+    pub memories: Arc<[Remembered<D>]>,
     /// Standing of each body of the crew that touches a stranger, and what it touches.
     pub told: Vec<Told<D>>,
     /// Whether all strangers have told all there is to tell. If not, more is on its way, and going on would be in

@@ -97,23 +97,24 @@ impl<D: Dynamics> Track<D> {
     /// Takes down a track.
     pub fn portray(&self, painter: &mut impl Painter<D>) {
         painter.number(u64::from(self.entity.0));
-        painter.number(u64::from(self.body));
         painter.named(Named::Version(self.entity, self.version));
         painter.number(self.first);
         painter.number(self.end());
-        painter.flight(&self.flight);
+        portray_crew(&self.crew, painter);
+        self.layout.portray(painter);
     }
 }
 
 /// Takes down contacts that a write came upon. Where the others' tracks end by now matters not.
-pub(crate) fn portray_found<D: Dynamics>(found: &[Found<D>], painter: &mut impl Painter<D>) {
+pub(super) fn portray_found<D: Dynamics>(found: &[Found<D>], painter: &mut impl Painter<D>) {
     painter.many(found.len());
-    for Found { own, other } in found {
-        painter.number(u64::from(*own));
+    for contact in found {
+        let (other, (body, flight)) = (&contact.other, contact.stranger());
+        painter.number(u64::from(contact.own));
         painter.number(u64::from(other.entity.0));
-        painter.number(u64::from(other.body));
+        painter.number(u64::from(*body));
         painter.named(Named::Version(other.entity, other.version));
-        painter.flight(&other.flight);
+        painter.flight(flight);
     }
 }
 

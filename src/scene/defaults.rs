@@ -1,6 +1,6 @@
 //! What a scene file may leave out, and what it then means.
 
-use super::{Material, ResponseSettings, Scene};
+use super::{GroupSettings, Material, ResponseSettings, Scene};
 
 pub(super) fn name() -> String {
     "scene".to_owned()
@@ -59,6 +59,9 @@ impl Default for Scene {
             materials: Default::default(),
             statics: Vec::new(),
             bodies: Vec::new(),
+            joints: Vec::new(),
+            parts: Vec::new(),
+            group: GroupSettings::default(),
         }
     }
 }

@@ -98,7 +98,8 @@ fn unknown_key(place: &FieldPath, message: &str) -> Option<SceneError> {
     }
     let rest = message.strip_prefix("unknown variant `")?;
     let (typed, expected) = rest.split_once("`, expected")?;
-    let problem = format!("unknown shape `{}`", excerpt(typed));
+    let what = if place.last_name == "kind" { "kind of joint" } else { "shape" };
+    let problem = format!("unknown {what} `{}`", excerpt(typed));
     Some(SceneError::new(place.or_scene(), problem, suggest(typed, in_backticks(expected))))
 }
 
@@ -163,6 +164,16 @@ pub(super) fn hint(field: &str) -> &'static str {
         "static" => "write one `[[static]]` table (JSON: one list element) per object",
         "body" => "write one `[[body]]` table (JSON: one list element) per body",
         "shape" => "write one shape and its sizes, such as `shape = { sphere = { radius = 0.5 } }`",
+        "joint" => "write one `[[joint]]` table (JSON: one list element) per joint",
+        "kind" => "write `kind = \"ball\"`, `\"hinge\"` or `\"fixed\"`",
+        "a" | "b" => "write the name of a body or static object in quotes, or the id of a body",
+        "point" => "write three numbers in metres, such as `point = [0, 1, 0]`",
+        "axis" => "write a unit vector, such as `axis = [0, 0, 1]`",
+        "collide" => "write `true` or `false`",
+        "part" => "write one `[[part]]` table with a list of `bodies` per worker",
+        "bodies" => "write a list of names or ids of bodies, such as `bodies = [0, 1, \"arm\"]`",
+        "group" => "write a table with `iterations`, `warm_start`, `correction` and `gamma`, each optional",
+        "gamma" => "write a whole number of 0 or more",
         "position" => "write three numbers in metres, such as `position = [0, 1, 0]`",
         "orientation" => {
             "write the four numbers x, y, z, w of a unit quaternion: `[0, 0, 0, 1]` is not turned"

@@ -4,9 +4,11 @@
 //! names the exact field and what would be right, and turned into something that can be simulated by
 //! [`crate::physics::World::new`]. Reading files is the business of [`load`].
 
+mod check_joint;
 mod check_shape;
 mod defaults;
 mod explain;
+mod joint;
 mod load;
 pub(crate) mod near;
 mod obj;
@@ -20,6 +22,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::time::{Tick, TimeBase};
+pub(crate) use check_joint::{Directory, Meant};
+pub use joint::{BodyRef, GroupSettings, Joint, JointKind, Part};
 pub use load::{SceneFormat, load, parse};
 pub(crate) use validate::OBJECTS_MAX;
 pub use validate::{SceneError, Warning};
@@ -62,6 +66,15 @@ pub struct Scene {
     /// The bodies that move. `[[body]]` in TOML.
     #[serde(default, rename = "body")]
     pub bodies: Vec<Body>,
+    /// What holds bodies together. `[[joint]]` in TOML. Only `--sync overlap` can simulate joints.
+    #[serde(default, rename = "joint", skip_serializing_if = "Vec::is_empty")]
+    pub joints: Vec<Joint>,
+    /// Who begins in which worker of `--sync overlap`. `[[part]]` in TOML; without any, workers divide the bodies.
+    #[serde(default, rename = "part", skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// How `--sync overlap` solves groups of bodies.
+    #[serde(default, skip_serializing_if = "GroupSettings::is_default")]
+    pub group: GroupSettings,
 }
 
 /// How contacts are solved; see `docs/physics.md` for the rule these numbers steer.

@@ -33,9 +33,8 @@ impl OverlongList {
 /// How many elements the list of a field may have, and each list in it.
 fn limits(field: &str) -> (usize, usize) {
     match field {
-        "gravity" | "position" | "velocity" | "angular_velocity" | "half_extents" | "normal" => {
-            (3, usize::MAX)
-        }
+        "gravity" | "position" | "velocity" | "angular_velocity" | "half_extents" | "normal" | "point"
+        | "axis" => (3, usize::MAX),
         "orientation" => (4, usize::MAX),
         "points" | "vertices" | "triangles" => (usize::MAX, 3),
         _ => (usize::MAX, usize::MAX),

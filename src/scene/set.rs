@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 
 use super::explain::explain;
 use super::near::{excerpt, listed, suggest};
-use super::{Body, Material, Scene, SceneError, StaticObject};
+use super::{Body, Joint, Material, Part, Scene, SceneError, StaticObject};
 
 impl Scene {
     /// Sets the field at `path` (`response.iterations`, `body[3].velocity`, `materials.default.friction`) to
@@ -36,15 +36,26 @@ impl Scene {
                     tree
                 })
             }
+            [Step::Key(key), rest @ ..] if key == "joint" => {
+                set_in_list(&mut self.joints, path, rest, value, |joint: &Joint| {
+                    let mut tree = tree_of(joint);
+                    fill(&mut tree, "collide", &joint.collide);
+                    tree
+                })
+            }
+            [Step::Key(key), rest @ ..] if key == "part" => {
+                set_in_list(&mut self.parts, path, rest, value, |part: &Part| tree_of(part))
+            }
             _ => self.set_outside_lists(path, &steps, value),
         }
     }
 
     /// Sets a field that is neither in a body nor in a static object, without looking at those.
     fn set_outside_lists(&mut self, path: &str, steps: &[Step], value: Value) -> Result<(), SceneError> {
-        let lists = (std::mem::take(&mut self.statics), std::mem::take(&mut self.bodies));
+        let lists = self.take_lists();
         let mut tree = tree_of(self);
-        (self.statics, self.bodies) = lists;
+        self.put_lists(lists);
+        fill(&mut tree, "group", &self.group);
         self.check_material_exists(path, steps)?;
         if let Some(materials) = tree.get_mut("materials").and_then(Value::as_object_mut) {
             materials.entry("default").or_insert_with(|| tree_of(&Material::default()));
@@ -55,10 +66,18 @@ impl Scene {
         if !had_default && edited.materials.get("default") == Some(&Material::default()) {
             edited.materials.remove("default");
         }
-        edited.statics = std::mem::take(&mut self.statics);
-        edited.bodies = std::mem::take(&mut self.bodies);
+        edited.put_lists(self.take_lists());
         *self = edited;
         Ok(())
+    }
+
+    fn take_lists(&mut self) -> Lists {
+        use std::mem::take;
+        (take(&mut self.statics), take(&mut self.bodies), take(&mut self.joints), take(&mut self.parts))
+    }
+
+    fn put_lists(&mut self, lists: Lists) {
+        (self.statics, self.bodies, self.joints, self.parts) = lists;
     }
 
     /// A field of a material can be set only if the material exists: a typing error must not make a new one.
@@ -73,6 +92,9 @@ impl Scene {
         Err(SceneError::new(excerpt(path), format!("there is no material `{}`", excerpt(name)), fix))
     }
 }
+
+/// What may be long, and is not looked at unless it is named.
+type Lists = (Vec<StaticObject>, Vec<Body>, Vec<Joint>, Vec<Part>);
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -69,6 +69,9 @@ impl Scene {
         self.check_bodies()?;
         self.check_ids()?;
         self.check_names()?;
+        self.check_joints()?;
+        self.check_parts()?;
+        self.check_group()?;
         Ok(self.warnings())
     }
 
@@ -214,7 +217,7 @@ impl<'a> At<'a> {
         At { table: "", index: None }
     }
 
-    fn table(table: &'a str) -> Self {
+    pub(super) fn table(table: &'a str) -> Self {
         At { table, index: None }
     }
 
@@ -309,7 +312,7 @@ pub(super) fn check_unit(field: Field, numbers: &[f64], example: &str) -> Result
     Err(SceneError::new(field.text(), problem, format!("write {unit:?}")))
 }
 
-fn check_count(list: &str, count: usize) -> Result<(), SceneError> {
+pub(super) fn check_count(list: &str, count: usize) -> Result<(), SceneError> {
     if count <= OBJECTS_MAX {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::explain::{key_text, quoted};
-use super::{Body, Material, Scene, Shape, StaticObject, defaults};
+use super::{Body, BodyRef, GroupSettings, Joint, Material, Part, Scene, Shape, StaticObject, defaults};
 
 /// Lists with more elements than this are written one element per line.
 const ONE_LINE_ELEMENTS_MAX: usize = 8;
@@ -23,6 +23,9 @@ impl Scene {
         line(&mut out, "rounds", self.response.rounds);
         line(&mut out, "warm_start", self.response.warm_start);
         line(&mut out, "correction", number(self.response.correction));
+        if self.group != GroupSettings::default() {
+            write_group(&mut out, &self.group);
+        }
         for (name, material) in &self.materials {
             write_material(&mut out, name, material);
         }
@@ -31,6 +34,13 @@ impl Scene {
         }
         for body in &self.bodies {
             write_body(&mut out, body);
+        }
+        for joint in &self.joints {
+            write_joint(&mut out, joint);
+        }
+        for Part { bodies } in &self.parts {
+            out.push_str("\n[[part]]\n");
+            line(&mut out, "bodies", list(bodies, reference));
         }
         out
     }
@@ -72,6 +82,37 @@ fn write_body(out: &mut String, body: &Body) {
         line(out, "angular_velocity", numbers(&body.angular_velocity));
     }
     write_material_name(out, &body.material);
+}
+
+fn write_group(out: &mut String, group: &GroupSettings) {
+    out.push_str("\n[group]\n");
+    line(out, "iterations", group.iterations);
+    line(out, "warm_start", group.warm_start);
+    line(out, "correction", number(group.correction));
+    line(out, "gamma", group.gamma);
+}
+
+fn write_joint(out: &mut String, joint: &Joint) {
+    out.push_str("\n[[joint]]\n");
+    line(out, "kind", quoted(joint.kind.name()));
+    line(out, "a", reference(&joint.a));
+    if let Some(b) = &joint.b {
+        line(out, "b", reference(b));
+    }
+    line(out, "point", numbers(&joint.point));
+    if let Some(axis) = &joint.axis {
+        line(out, "axis", numbers(axis));
+    }
+    if joint.collide {
+        line(out, "collide", true);
+    }
+}
+
+fn reference(body: &BodyRef) -> String {
+    match body {
+        BodyRef::Name(name) => quoted(name),
+        BodyRef::Id(id) => id.to_string(),
+    }
 }
 
 fn write_label(out: &mut String, id: Option<u32>, name: Option<&str>) {

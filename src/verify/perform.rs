@@ -9,10 +9,10 @@ use super::promise::{Broken, Promise};
 use super::setting::{Cue, Grain, Setting};
 use super::story::Notes;
 use super::tiny::{Act, Deed, Tiny};
-use crate::protocol::{Entity, EntityId, Fault, Forward, Outbox, Plan, Step};
+use crate::protocol::{Entity, EntityId, Fault, Forward, Outbox, Plan, Search, Step};
 use crate::ticket::{Passed, Ticket};
 use crate::time::Tick;
-use crate::tvht::{Lane, Search};
+use crate::tvht::Lane;
 
 thread_local! {
     static IS_PLAYING: Cell<bool> = const { Cell::new(false) };
@@ -117,12 +117,12 @@ impl Play {
             }
             (Mail::Ticket(ticket), Seat::Bucket(number), _) => {
                 let keeper = Arc::make_mut(&mut self.keepers[number as usize]);
-                let passed = keeper.arrive(ticket, &setting.grid, &setting.tiny);
+                let passed = keeper.arrive(ticket, &setting.tiny);
                 self.passed(number, passed);
             }
             (Mail::LetGo, Seat::Bucket(number), _) => {
                 let keeper = Arc::make_mut(&mut self.keepers[number as usize]);
-                let passed = keeper.let_go(&setting.grid, &setting.tiny);
+                let passed = keeper.let_go(&setting.tiny);
                 self.passed(number, passed);
             }
             (Mail::Count(from, to), _, _) => {
@@ -206,9 +206,9 @@ impl Play {
     fn write(&mut self, setting: &Setting, plan: Plan<Tiny>, gvt: Tick, notes: &mut Notes) {
         let id = plan.entity;
         let mut search = Search::new(&setting.grid, &setting.tiny, plan, gvt);
-        for number in search.numbers().to_vec() {
+        for number in search.buckets() {
             let keeper = Arc::make_mut(&mut self.keepers[number as usize]);
-            search.pass(&setting.grid, &setting.tiny, number, &mut keeper.bucket);
+            search.pass(&setting.tiny, &mut keeper.bucket);
         }
         let (plan, written) = search.finish();
         notes.written(&written);

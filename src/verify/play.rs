@@ -115,7 +115,7 @@ impl Play {
         let births = crews.iter().zip(0..).flat_map(|(crew, id)| crew.iter().map(move |_| EntityId(id)));
         let births = births.collect();
         let entity = |(id, crew): (u32, Vec<(Place, Course)>)| {
-            Arc::new(Entity::new(EntityId(id), crew).with_fault(setting.tiny.fault))
+            Arc::new(Entity::new(EntityId(id), crew.into()).with_fault(setting.tiny.fault))
         };
         Play {
             entities: (0..).zip(crews).map(entity).collect(),
@@ -238,8 +238,8 @@ impl Play {
                 if let Some(mail) = self.channels.get_mut(&(from, to)).and_then(|mail| mail.front_mut()) {
                     match &**mail {
                         Mail::Ticket(_) | Mail::Answer(..) => match Arc::make_mut(mail) {
-                            Mail::Ticket(ticket) => ticket.search.tracks_mut().for_each(&mut part),
-                            Mail::Answer(_, written) => written.tracks.iter_mut().for_each(&mut part),
+                            Mail::Ticket(ticket) => part(ticket.search.track_mut()),
+                            Mail::Answer(_, written) => part(&mut written.track),
                             _ => {}
                         },
                         _ => {}
@@ -253,7 +253,7 @@ impl Play {
                     // The next in the queue may come to its turn.
                     Seat::Bucket(number) => {
                         let keeper = Arc::make_mut(&mut self.keepers[number as usize]);
-                        keeper.queue_mut().flat_map(|ticket| ticket.search.tracks_mut()).for_each(&mut part);
+                        keeper.queue_mut().for_each(|ticket| part(ticket.search.track_mut()));
                     }
                     Seat::Outside | Seat::Clerk => {}
                 }
@@ -275,21 +275,22 @@ impl Play {
         };
         for keeper in &mut self.keepers {
             let is_parted = |track: &Arc<Track<Tiny>>| parted.iter().any(|(old, _)| Arc::ptr_eq(old, track));
-            if !looks && !keeper.bucket.entries().any(|(_, track)| is_parted(track)) {
+            if !looks && !keeper.bucket.entries().iter().any(|entry| is_parted(&entry.track)) {
                 continue;
             }
             let mut entries: Vec<_> = keeper
                 .bucket
                 .entries()
-                .filter(|(_, track)| track.end() > gvt && track.end() > track.first)
-                .map(|(cell, track)| {
-                    let apart = parted.iter().find(|(old, _)| Arc::ptr_eq(old, track));
-                    (*cell, apart.map_or(track, |(_, new)| new).clone())
+                .iter()
+                .filter(|entry| entry.track.end() > gvt && entry.track.end() > entry.track.first)
+                .map(|entry| {
+                    let apart = parted.iter().find(|(old, _)| Arc::ptr_eq(old, &entry.track));
+                    entry.with(apart.map_or(&entry.track, |(_, new)| new).clone())
                 })
                 .collect();
-            entries.sort_by_key(|(cell, track)| (*cell, order(track)));
+            entries.sort_by_key(|entry| (*entry.cell(), order(&entry.track)));
             let mut bucket = Bucket::default();
-            entries.into_iter().for_each(|(cell, track)| bucket.add(cell, track));
+            entries.into_iter().for_each(|entry| bucket.add(entry));
             Arc::make_mut(keeper).bucket = bucket;
         }
     }
@@ -334,6 +335,6 @@ fn changes_nothing(mail: &Arc<Mail>) -> bool {
 }
 
 /// A fixed order of the tracks in a cell.
-pub(super) fn order(track: &Track<Tiny>) -> (EntityId, Place, u32, Tick) {
-    (track.entity, track.body, track.version, track.first)
+pub(super) fn order(track: &Track<Tiny>) -> (EntityId, u32, Tick) {
+    (track.entity, track.version, track.first)
 }

@@ -1,13 +1,11 @@
 //! A state as one number of 128 bits: equal for states that have the same future, whatever their past.
 
-use std::sync::Arc;
-
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::play::{Effect, Mail, Play, Seat, order};
 use super::setting::Setting;
 use super::tiny::{Act, Course, Deed, Numbers, Tiny};
-use crate::protocol::{EntityId, Message, Named, Painter, Track};
+use crate::protocol::{EntityId, Message, Named, Painter};
 use crate::ticket::Ticket;
 use crate::time::Tick;
 
@@ -176,8 +174,8 @@ impl Play {
             }
             // As it will be put in order before anybody looks.
             let alive = |end: Tick, first: Tick| end > gvt && end > first;
-            let mut entries: Vec<_> =
-                keeper.bucket.entries().filter(|(_, track)| alive(track.end(), track.first)).collect();
+            let entries = keeper.bucket.entries().iter().map(|entry| (entry.cell(), &entry.track));
+            let mut entries: Vec<_> = entries.filter(|(_, track)| alive(track.end(), track.first)).collect();
             entries.sort_by_key(|(cell, track)| (**cell, order(track)));
             sketch.many(entries.len());
             for (cell, track) in entries {
@@ -208,16 +206,7 @@ impl Play {
 
     fn portray_ticket(&self, ticket: &Ticket<Tiny>, sketch: &mut Sketch) {
         self.entities[ticket.plan().entity.0 as usize].portray_plan(ticket.plan(), sketch);
-        let gvt = self.counters.gvt();
-        let whose = |body, version, first| {
-            let is_it = |track: &&Arc<Track<Tiny>>| {
-                let key = (track.body, track.version, track.first) == (body, version, first);
-                key && track.end() > gvt && track.end() > first
-            };
-            let mut tracks = self.keepers.iter().flat_map(|keeper| keeper.bucket.entries());
-            tracks.find_map(|(_, track)| is_it(&track).then_some(track.entity))
-        };
-        ticket.portray(whose, sketch);
+        ticket.portray(sketch);
     }
 
     fn portray_effect(&self, id: EntityId, effect: &Effect, sketch: &mut Sketch) {

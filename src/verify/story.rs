@@ -57,7 +57,9 @@ impl Notes {
             let met = written.found.iter().map(|found| {
                 format!(
                     "body {} of {} (version {})",
-                    found.other.body, found.other.entity, found.other.version
+                    found.stranger().0,
+                    found.other.entity,
+                    found.other.version
                 )
             });
             let met: Vec<String> = met.collect();

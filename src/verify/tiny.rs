@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::math::Vec3;
 use crate::physics::Aabb;
-use crate::protocol::{Dynamics, Fault, Moment, PartnerKey, Place, Remembered, Response, Seen, Told};
+use crate::protocol::{Crew, Dynamics, Fault, Moment, PartnerKey, Place, Remembered, Response, Seen, Told};
 use crate::time::Tick;
 
 /// The rules of a world.
@@ -196,9 +196,10 @@ impl Dynamics for Tiny {
         let pairs = self.pairs(tick, moment, &seats);
         let after = self.rounds(moment, &seats, &pairs);
         let last = |seat: usize| after[self.rounds as usize][seat];
+        let mut memories = Vec::new();
         let mut response = Response {
             flights: Vec::new(),
-            memories: Vec::new(),
+            memories: Arc::new([]),
             told: Vec::new(),
             complete: true,
             lingers: tick.is_multiple_of(3),
@@ -213,12 +214,13 @@ impl Dynamics for Tiny {
             } else {
                 (seats[pair.b.expect("statics touch the crew")].0, PartnerKey::Body(seats[pair.a].0))
             };
-            response.memories.push(Remembered { own, partner, memory });
+            memories.push(Remembered { own, partner, memory });
             if pair.a < crew {
                 response.seen.touches += 1;
                 response.seen.new_touches += u32::from(pair.memory.is_none());
             }
         }
+        response.memories = memories.into();
         for seat in 0..crew {
             let partners: Vec<PartnerKey> = partners(seat, &pairs, &seats);
             if partners.is_empty() {
@@ -247,7 +249,7 @@ impl Dynamics for Tiny {
     fn steer(
         &self,
         tick: Tick,
-        crew: &mut Vec<(Place, Course)>,
+        crew: &mut Crew<Tiny>,
         actions: &[(u64, Act)],
     ) -> Vec<(Place, Option<Course>)> {
         let mut news: Vec<(Place, Option<Course>)> = Vec::new();
@@ -386,8 +388,8 @@ pub struct Reference<'a> {
     /// The tick it has come to.
     pub tick: Tick,
     /// Everybody.
-    pub crew: Vec<(Place, Course)>,
-    memories: Vec<Remembered<Tiny>>,
+    pub crew: Crew<Tiny>,
+    memories: Arc<[Remembered<Tiny>]>,
     /// Touches that were seen before that tick.
     pub touches: u64,
     /// Touches that began before that tick.
@@ -397,8 +399,8 @@ pub struct Reference<'a> {
 impl<'a> Reference<'a> {
     /// At tick 0.
     pub fn new(tiny: &'a Tiny) -> Self {
-        let (crew, memories) = (tiny.start(), Vec::new());
-        Reference { tiny, tick: 0, crew, memories, touches: 0, new_touches: 0 }
+        let crew = tiny.start().into();
+        Reference { tiny, tick: 0, crew, memories: Arc::new([]), touches: 0, new_touches: 0 }
     }
 
     /// Goes on to the next tick, with what is done from outside on the way.

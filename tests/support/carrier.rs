@@ -121,7 +121,10 @@ impl<'a> Carrier<'a> {
             table: SharedTable::new(Grid::new(&radii, way.cell_scale, way.buckets)),
             counters: Counters::new(count, window, way.history, last_tick),
             births: births.collect(),
-            entities: (0..count).zip(crews).map(|(id, crew)| Entity::new(EntityId(id), crew)).collect(),
+            entities: (0..count)
+                .zip(crews)
+                .map(|(id, crew)| Entity::new(EntityId(id), crew.into()))
+                .collect(),
             channels: BTreeMap::new(),
             ready: (0..count).map(EntityId).collect(),
             waiting: BTreeMap::new(),

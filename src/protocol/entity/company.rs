@@ -5,7 +5,7 @@
 //! result.
 
 use super::{Debt, Entity, Origin};
-use crate::protocol::dynamics::{Dynamics, Place, Remembered};
+use crate::protocol::dynamics::{Crew, Dynamics, Place, Remembered};
 use crate::protocol::fault::Fault;
 use crate::protocol::message::{EntityId, Message, Outbox, Party};
 use crate::time::Tick;
@@ -20,7 +20,7 @@ pub struct Forward<D: Dynamics> {
 
 /// A crew at a tick, what its pairs remember from the tick before, and whether somebody was held then.
 struct Present<D: Dynamics> {
-    crew: Vec<(Place, D::Flight)>,
+    crew: Crew<D>,
     memories: Vec<Remembered<D>>,
     expectant: bool,
 }
@@ -54,7 +54,7 @@ impl<D: Dynamics> Entity<D> {
     /// Whether it has no bodies, and nothing that could still change gives it any.
     pub(super) fn has_no_future(&self, gvt: Tick) -> bool {
         let is_empty = match (self.history.latest(), &self.origin) {
-            (Some(latest), _) => latest.crew.is_empty() && latest.first <= gvt,
+            (Some(latest), _) => latest.track.crew.is_empty() && latest.first <= gvt,
             (None, Some(origin)) => origin.crew.is_empty() && origin.first <= gvt,
             (None, None) => true,
         };
@@ -120,6 +120,7 @@ impl<D: Dynamics> Entity<D> {
         present.crew.extend(party.crew);
         present.crew.sort_by_key(|(place, _)| *place);
         present.memories.extend(party.memories);
+        present.memories.sort_by_key(Remembered::key);
         present.expectant |= party.expectant;
         for (tick, number, action) in party.actions {
             let actions = self.actions.entry(tick).or_default();
@@ -131,13 +132,18 @@ impl<D: Dynamics> Entity<D> {
 
     /// The crew as it is at `tick`, where its timeline ends.
     fn present(&self, tick: Tick) -> Present<D> {
-        let none = Present { crew: Vec::new(), memories: Vec::new(), expectant: false };
+        let none = Present { crew: Crew::<D>::new(), memories: Vec::new(), expectant: false };
         match (self.history.latest(), &self.origin) {
             (Some(latest), _) if latest.last == tick => {
                 // Pairs remember only if they touched at the tick before: then the segment is one tick long.
                 let is_single = latest.first == tick;
-                let memories = if is_single { latest.memories.clone() } else { Vec::new() };
-                Present { crew: latest.crew.clone(), memories, expectant: is_single && latest.expectant }
+                let memories =
+                    latest.memories.as_deref().filter(|_| is_single).map_or(Vec::new(), <[_]>::to_vec);
+                Present {
+                    crew: latest.track.crew.clone(),
+                    memories,
+                    expectant: is_single && latest.expectant,
+                }
             }
             (None, Some(origin)) if origin.first == tick => Present {
                 crew: origin.crew.clone(),

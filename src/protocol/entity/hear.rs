@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use thin_vec::ThinVec;
+
 use super::Entity;
 use crate::protocol::dynamics::{Dynamics, Place, Stranger};
 use crate::protocol::fault::Fault;
@@ -199,7 +201,7 @@ impl<D: Dynamics> Entity<D> {
 
 /// Adds a touch with a stranger to a list. Says whether that is news.
 pub(super) fn note<D: Dynamics>(
-    strangers: &mut Vec<Known<D>>,
+    strangers: &mut ThinVec<Known<D>>,
     (entity, version): (EntityId, Version),
     body: Place,
     own: Place,

@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::bucket::{Found, Track};
-use super::dynamics::{Dynamics, Place, Remembered};
+use super::dynamics::{Crew, Dynamics, Place, Remembered};
 use super::fault::Fault;
 use super::history::{History, Lost};
+use super::layout::Layout;
 use super::message::{At, EntityId, Message, Outbox, Version};
 use super::stats::Stats;
 use crate::time::Tick;
@@ -69,7 +70,11 @@ pub struct Plan<D: Dynamics> {
     /// Where the crew touches static geometry or itself, if it does before or at `last`.
     pub own_touch: Option<Tick>,
     /// Bodies and their flights.
-    pub crew: Vec<(Place, D::Flight)>,
+    pub crew: Crew<D>,
+    /// Somebody is held, and will most likely be where he is.
+    pub(super) is_held: bool,
+    /// Where the crew was in the grid before, if it is held.
+    pub(super) layout: Option<Arc<Layout>>,
     /// What is new about the crew's flights; nothing for who is no more.
     departures: Vec<(Place, Option<D::Flight>)>,
     /// How much had changed when the plan was made: it is void if more has.
@@ -83,8 +88,8 @@ pub struct Written<D: Dynamics> {
     pub last: Tick,
     /// Everything that is touched at `last`.
     pub found: Vec<Found<D>>,
-    /// The tracks as they stand in the table.
-    pub tracks: Vec<Arc<Track<D>>>,
+    /// The track as it stands in the table.
+    pub track: Arc<Track<D>>,
 }
 
 /// Something sent and not answered yet: to whom an event went, about which contact.
@@ -98,7 +103,7 @@ struct Debt {
 struct Origin<D: Dynamics> {
     /// The first tick it writes.
     first: Tick,
-    crew: Vec<(Place, D::Flight)>,
+    crew: Crew<D>,
     /// What pairs remember that touched at `first - 1`.
     memories: Vec<Remembered<D>>,
     /// Whether somebody was held at `first - 1`.
@@ -147,7 +152,7 @@ pub struct Entity<D: Dynamics> {
 
 impl<D: Dynamics> Entity<D> {
     /// An entity at the start of the run, to be counted at tick 0. Bodies in ascending order.
-    pub fn new(id: EntityId, start: Vec<(Place, D::Flight)>) -> Self {
+    pub fn new(id: EntityId, start: Crew<D>) -> Self {
         let members = start.iter().map(|(place, _)| *place).collect();
         let origin = Origin { first: 0, crew: start, memories: Vec::new(), expectant: false };
         Entity {
@@ -189,11 +194,11 @@ impl<D: Dynamics> Entity<D> {
     /// An entity that comes into being during the run, to be counted at `base`. It has no body yet, and gets one
     /// by an action at tick `at`, which is `base` or later.
     pub fn unborn(id: EntityId, base: Tick, (at, number, birth): (Tick, u64, D::Action)) -> Self {
-        let mut entity = Entity::new(id, Vec::new());
+        let mut entity = Entity::new(id, Crew::<D>::new());
         entity.base = base;
         entity.counted = Some(base);
         entity.origin =
-            Some(Origin { first: base + 1, crew: Vec::new(), memories: Vec::new(), expectant: false });
+            Some(Origin { first: base + 1, crew: Crew::<D>::new(), memories: Vec::new(), expectant: false });
         entity.members.push(D::subject(&birth));
         entity.actions.insert(at, vec![(number, birth)]);
         entity

@@ -86,7 +86,7 @@ impl<D: Dynamics> Entity<D> {
 
     /// Every track it has in the table, to be replaced by a copy.
     pub(crate) fn tracks_mut(&mut self) -> impl Iterator<Item = &mut Arc<Track<D>>> {
-        self.history.iter_mut().flat_map(|segment| &mut segment.tracks)
+        self.history.iter_mut().map(|segment| &mut segment.track)
     }
 
     /// Takes down a plan of its own that is on its way to the table.
@@ -125,8 +125,7 @@ impl<D: Dynamics> Written<D> {
     pub(crate) fn portray(&self, painter: &mut impl Painter<D>) {
         painter.number(self.last);
         portray_found(&self.found, painter);
-        painter.many(self.tracks.len());
-        self.tracks.iter().for_each(|track| track.portray(painter));
+        self.track.portray(painter);
     }
 }
 
@@ -134,10 +133,10 @@ fn portray_segment<D: Dynamics>(id: EntityId, segment: &Segment<D>, painter: &mu
     painter.named(Named::Version(id, segment.version));
     painter.number(segment.first);
     painter.number(segment.last);
-    portray_crew(&segment.crew, painter);
-    painter.many(segment.tracks.len());
-    segment.tracks.iter().for_each(|track| painter.number(track.end()));
-    portray_memories(&segment.memories, painter);
+    portray_crew(&segment.track.crew, painter);
+    painter.number(segment.track.end());
+    segment.track.layout.portray(painter);
+    portray_memories(segment.memories.as_deref().unwrap_or_default(), painter);
     painter.number(u64::from(segment.expectant));
     painter.maybe(segment.own_touch);
     painter.many(segment.strangers.len());

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
+use thin_vec::ThinVec;
+
 use super::{Debt, Entity, Limits, Plan, Step, Written};
-use crate::protocol::bucket::Found;
 use crate::protocol::counters::Now;
-use crate::protocol::dynamics::{Dynamics, PartnerKey, Place, Response};
+use crate::protocol::dynamics::{Crew, Dynamics, PartnerKey, Place};
 use crate::protocol::fault::Fault;
 use crate::protocol::history::{Known, Segment, Tale};
 use crate::protocol::message::{At, EntityId, Message, Outbox, Version};
 use crate::time::Tick;
 
 /// A crew with its flights, and what is new about them.
-type Onward<D> = (Vec<(Place, <D as Dynamics>::Flight)>, Vec<(Place, Option<<D as Dynamics>::Flight>)>);
+type Onward<D> = (Crew<D>, Vec<(Place, Option<<D as Dynamics>::Flight>)>);
 
 impl<D: Dynamics> Entity<D> {
     /// What to do next. Responds to what it touches, and tells its standing where that is needed.
@@ -69,7 +70,7 @@ impl<D: Dynamics> Entity<D> {
     /// How the crew flies on from its local virtual time, and what is new about that.
     fn onward(&self, dynamics: &D) -> Onward<D> {
         let latest = self.history.latest().expect("invariant: it has written before");
-        let (mut crew, mut departures) = (latest.crew.clone(), Vec::new());
+        let (mut crew, mut departures) = (latest.track.crew.clone(), Vec::new());
         for (place, flight) in latest.response.iter().flat_map(|response| &response.flights) {
             let at = crew
                 .binary_search_by_key(place, |(own, _)| *own)
@@ -84,7 +85,7 @@ impl<D: Dynamics> Entity<D> {
     }
 
     /// The crew after what is done to it from outside at its local virtual time, and what is new about it.
-    fn acted_on(&self, dynamics: &D, mut crew: Vec<(Place, D::Flight)>) -> Onward<D> {
+    fn acted_on(&self, dynamics: &D, mut crew: Crew<D>) -> Onward<D> {
         let lvt = self.lvt();
         let actions = self.actions.get(&lvt).map_or(&[][..], Vec::as_slice);
         let steered = if actions.is_empty() { Vec::new() } else { dynamics.steer(lvt, &mut crew, actions) };
@@ -96,13 +97,17 @@ impl<D: Dynamics> Entity<D> {
         dynamics: &D,
         limits: &Limits,
         (first, floor): (Tick, Tick),
-        crew: Vec<(Place, D::Flight)>,
+        crew: Crew<D>,
         departures: Vec<(Place, Option<D::Flight>)>,
     ) -> Plan<D> {
         let reach = first.saturating_add(self.stride(limits) - 1);
         let acted_on = self.actions.range(first..).next().map_or(Tick::MAX, |(tick, _)| *tick);
         let bound = limits.last_tick.min(floor + limits.window).min(reach).min(acted_on).max(first);
-        let own_touch = dynamics.first_own_touch(&crew, first, bound);
+        let is_held = limits.adaptive && self.is_held();
+        // Who is held most likely touches at the next tick as well. Looking there twice would be once too often.
+        let own_touch = if is_held { Some(first) } else { dynamics.first_own_touch(&crew, first, bound) };
+        let latest = self.history.latest().filter(|_| is_held);
+        let layout = latest.map(|latest| latest.track.layout.clone());
         let last = own_touch.unwrap_or(bound);
         self.writing = true;
         self.planned = (self.version, first);
@@ -113,6 +118,8 @@ impl<D: Dynamics> Entity<D> {
             last,
             own_touch,
             crew,
+            is_held,
+            layout,
             departures,
             changes: self.changes,
         }
@@ -120,20 +127,24 @@ impl<D: Dynamics> Entity<D> {
 
     /// How many ticks it flies at a time: one if it is held, and will most likely be held at the next tick.
     fn stride(&self, limits: &Limits) -> u64 {
-        let lingers = |response: &Response<D>| response.lingers;
-        let held = self.history.latest().and_then(|latest| latest.response.as_ref()).is_some_and(lingers);
         match limits.adaptive {
-            true if held => 1,
+            true if self.is_held() => 1,
             true => self.stride,
             false => u64::MAX,
         }
+    }
+
+    /// Whether what it touches at its local virtual time holds it.
+    fn is_held(&self) -> bool {
+        let latest = self.history.latest();
+        latest.and_then(|latest| latest.response.as_ref()).is_some_and(|response| response.lingers)
     }
 
     /// Works out how it goes on from where it is, unless that is known already. Says whether it knows enough.
     fn respond(&mut self, dynamics: &D) -> bool {
         let latest = self.history.latest_mut().expect("invariant: it has written before");
         if latest.response.is_none() {
-            latest.response = Some(latest.respond(dynamics));
+            latest.response = Some(Box::new(latest.respond(dynamics)));
             self.stats.responses += 1;
         }
         latest.response.as_ref().is_some_and(|response| response.complete)
@@ -178,7 +189,7 @@ impl<D: Dynamics> Entity<D> {
     }
 
     /// The table has taken the plan. Those it touches are told; but if anything has changed since the plan was
-    /// made, the plan is void, and its tracks are taken back before anybody has been told.
+    /// made, the plan is void, and its track is taken back before anybody has been told.
     pub fn written(&mut self, plan: Plan<D>, written: Written<D>, out: &mut Outbox<D>) {
         self.writing = false;
         self.take_in(plan, written, out);
@@ -189,10 +200,8 @@ impl<D: Dynamics> Entity<D> {
 
     fn take_in(&mut self, plan: Plan<D>, written: Written<D>, out: &mut Outbox<D>) {
         if plan.changes != self.changes && !self.has(Fault::VoidPlanKept) {
-            for track in &written.tracks {
-                track.cut(track.first);
-            }
-            // Somebody may have met the void tracks already: their version must never come back.
+            written.track.cut(plan.first);
+            // Somebody may have met the void track already: their version must never come back.
             self.version += u32::from(!self.has(Fault::VersionReused));
             return;
         }
@@ -200,26 +209,26 @@ impl<D: Dynamics> Entity<D> {
             (Some(latest), _) => latest
                 .response
                 .as_ref()
-                .map_or((Vec::new(), false), |response| (response.memories.clone(), response.lingers)),
-            (None, Some(origin)) => (origin.memories.clone(), origin.expectant),
-            (None, None) => (Vec::new(), false),
+                .map_or((None, false), |response| (Some(response.memories.clone()), response.lingers)),
+            (None, Some(origin)) => (Some(origin.memories.clone().into()), origin.expectant),
+            (None, None) => (None, false),
         };
         let took_off = plan.departures.into_iter();
         out.took_off.extend(took_off.map(|(place, flight)| (place, plan.first, flight)));
-        let mut strangers: Vec<Known<D>> = Vec::new();
-        for Found { own, other } in &written.found {
+        let mut strangers: ThinVec<Known<D>> = ThinVec::new();
+        for found in &written.found {
+            let (own, other, (body, their_flight)) = (found.own, &found.other, found.stranger());
             let at = At { tick: written.last, from: plan.version, to: other.version };
-            let flight =
-                &plan.crew.iter().find(|(place, _)| place == own).expect("invariant: own is of the crew").1;
-            let serial = self.owe(Debt { event: Some((at, other.entity, *own, other.body)) });
+            let flight = written.track.flight_of(own).expect("invariant: own is of the crew");
+            let serial = self.owe(Debt { event: Some((at, other.entity, own, *body)) });
             self.stats.events += 1;
-            let event = Message::Event { at, serial, mine: *own, flight: flight.clone(), yours: other.body };
+            let event = Message::Event { at, serial, mine: own, flight: flight.clone(), yours: *body };
             out.messages.push((other.entity, event));
             if self.has(Fault::DetectorDoesNotApply) {
                 continue;
             }
             let theirs = (other.entity, other.version);
-            let is_news = super::hear::note(&mut strangers, theirs, other.body, *own, &other.flight);
+            let is_news = super::hear::note(&mut strangers, theirs, *body, own, their_flight);
             self.stats.repeated += u64::from(!is_news);
         }
         if written.found.is_empty() {
@@ -231,13 +240,12 @@ impl<D: Dynamics> Entity<D> {
             version: plan.version,
             first: plan.first,
             last: written.last,
-            crew: plan.crew,
-            tracks: written.tracks,
+            track: written.track,
             memories,
             expectant,
             own_touch: plan.own_touch,
             strangers,
-            tales: Vec::new(),
+            tales: ThinVec::new(),
             response: None,
         });
         self.recount(out);

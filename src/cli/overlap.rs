@@ -1,0 +1,92 @@
+//! Flags that say how `--sync overlap` spreads the work. All but the cores change its result.
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::failure::Failure;
+use crate::executor::Sync;
+use crate::overlap::balance::Load;
+use crate::overlap::partition::Partition;
+use crate::overlap::{EngineKind, OverlapSettings, WeightRule};
+
+const WEIGHTS: &[(&str, WeightRule)] = &[("geodesic", WeightRule::Geodesic), ("equal", WeightRule::Equal)];
+
+const BALANCE: &[(&str, Option<Load>)] =
+    &[("contacts", Some(Load::Contacts)), ("bodies", Some(Load::Bodies)), ("off", None)];
+
+/// How workers share a scene
+#[derive(Args, Default)]
+#[command(next_help_heading = "Workers (`--sync overlap` only; they change the result)")]
+pub(super) struct OverlapArguments {
+    /// How many workers share the scene; two, or as many as the scene has parts, if not given
+    #[arg(long, value_name = "N")]
+    workers: Option<u32>,
+    /// How many joints or contacts deep workers share bodies beyond those where they meet
+    #[arg(long, value_name = "G")]
+    gamma: Option<u32>,
+    /// How many joints or contacts away a body looks for what is a worker's own
+    #[arg(long, value_name = "B")]
+    beta: Option<u32>,
+    /// How the copies of a shared body are weighted
+    #[arg(long, value_name = "RULE", value_parser = named(WEIGHTS))]
+    weights: Option<WeightRule>,
+    /// What is balanced between workers when bodies touch
+    #[arg(long, value_name = "LOAD", value_parser = named(BALANCE))]
+    balance: Option<Option<Load>>,
+    /// How bodies are divided at the start
+    #[arg(long, value_name = "HOW", value_parser = named(Partition::ALL))]
+    partition: Option<Partition>,
+    /// What advances the bodies of a worker
+    #[arg(long, value_name = "NAME", value_parser = named(EngineKind::ALL))]
+    engine: Option<EngineKind>,
+    /// Measure what the solver leaves unsolved
+    #[arg(long)]
+    residual: bool,
+}
+
+fn named<T: Copy + Send + std::marker::Sync + 'static>(
+    table: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(table.iter().map(|(name, _)| *name));
+    names.try_map(move |chosen| {
+        let found = table.iter().find(|(name, _)| *name == chosen);
+        found.map(|(_, value)| *value).ok_or_else(|| format!("`{chosen}` is not known"))
+    })
+}
+
+impl OverlapArguments {
+    /// The settings; refused where they would have no effect.
+    pub(super) fn settings(&self, sync: Sync) -> Result<OverlapSettings, Failure> {
+        if let Some(flag) = self.first_given().filter(|_| sync != Sync::Overlap) {
+            return Err(Failure::bad_input(format_args!(
+                "{flag}: `--sync {}` has no workers; use `--sync overlap`, or leave {flag} out",
+                sync.name()
+            )));
+        }
+        let defaults = OverlapSettings::default();
+        Ok(OverlapSettings {
+            workers: self.workers,
+            gamma: self.gamma,
+            beta: self.beta,
+            weights: self.weights.unwrap_or_default(),
+            load: self.balance.unwrap_or(defaults.load),
+            partition: self.partition.unwrap_or_default(),
+            engine: self.engine.unwrap_or_default(),
+            measures: self.residual,
+        })
+    }
+
+    fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            ("--workers", self.workers.is_some()),
+            ("--gamma", self.gamma.is_some()),
+            ("--beta", self.beta.is_some()),
+            ("--weights", self.weights.is_some()),
+            ("--balance", self.balance.is_some()),
+            ("--partition", self.partition.is_some()),
+            ("--engine", self.engine.is_some()),
+            ("--residual", self.residual),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
+    }
+}

@@ -1,0 +1,191 @@
+//! Who lives where, and how contacts change it: the five cases of the paper's figure 9.
+
+use super::graph::{ConstraintGraph, Walk};
+use super::worker_set::WorkerSet;
+
+/// What counts as the load of a worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Load {
+    /// Every body counts the same.
+    Bodies,
+    /// A body counts as much as it has contacts and joints, and one more.
+    #[default]
+    Contacts,
+}
+
+impl Load {
+    /// All there are, with their names on the command line.
+    pub const ALL: &[(&str, Load)] = &[("bodies", Load::Bodies), ("contacts", Load::Contacts)];
+}
+
+/// Which of the paper's cases applied to a contact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// Both live in a common worker, and nothing can be saved.
+    Settled,
+    /// (i) and (ii): no common worker; one of the two is shared now, and `gamma` deep what it touches.
+    Apart,
+    /// (iii): a shared body that only touches what lives in the other's worker is no longer shared.
+    Released,
+    /// (iv): a shared body stays shared because it bridges workers.
+    Bridge,
+    /// (v): two bodies shared by the same workers go to the one with the least load.
+    Together,
+}
+
+/// Who lives in which workers.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    sets: Vec<WorkerSet>,
+    /// Workers that a body never leaves: those its joints were shared over at the start.
+    kept: Vec<WorkerSet>,
+    /// Load of every worker, and what each body adds to it.
+    loads: Vec<u64>,
+    shares: Vec<u64>,
+}
+
+impl Assignment {
+    /// Begins with these workers for every body. Bodies with joints never leave them.
+    pub fn new(sets: Vec<WorkerSet>, workers: u32, has_joints: impl Fn(u32) -> bool) -> Self {
+        let kept = (0..sets.len() as u32)
+            .map(|place| if has_joints(place) { sets[place as usize] } else { WorkerSet::EMPTY })
+            .collect();
+        let shares = vec![1; sets.len()];
+        let mut assignment = Assignment { sets, kept, loads: vec![0; workers as usize], shares };
+        assignment.count();
+        assignment
+    }
+
+    /// The workers of every body, by place.
+    pub fn sets(&self) -> &[WorkerSet] {
+        &self.sets
+    }
+
+    /// The load of every worker.
+    pub fn loads(&self) -> &[u64] {
+        &self.loads
+    }
+
+    /// Weighs all bodies anew.
+    pub fn weigh(&mut self, load: Load, graph: &ConstraintGraph) {
+        for (place, share) in self.shares.iter_mut().enumerate() {
+            *share = match load {
+                Load::Bodies => 1,
+                Load::Contacts => 1 + graph.neighbours(place as u32).len() as u64,
+            };
+        }
+        self.count();
+    }
+
+    fn count(&mut self) {
+        self.loads.fill(0);
+        for (set, share) in self.sets.iter().zip(&self.shares) {
+            for worker in set.iter() {
+                self.loads[worker as usize] += share;
+            }
+        }
+    }
+
+    fn load_of(&self, set: WorkerSet) -> u64 {
+        set.iter().map(|worker| self.loads[worker as usize]).sum()
+    }
+
+    fn lightest(&self, set: WorkerSet) -> Option<u32> {
+        set.iter().min_by_key(|worker| self.loads[*worker as usize])
+    }
+
+    fn activate(&mut self, body: u32, workers: WorkerSet) {
+        let new = workers.without(self.sets[body as usize]);
+        self.sets[body as usize] = self.sets[body as usize].union(new);
+        for worker in new.iter() {
+            self.loads[worker as usize] += self.shares[body as usize];
+        }
+    }
+
+    fn deactivate(&mut self, body: u32, workers: WorkerSet) {
+        let gone = workers.common(self.sets[body as usize]).without(self.kept[body as usize]);
+        self.sets[body as usize] = self.sets[body as usize].without(gone);
+        for worker in gone.iter() {
+            self.loads[worker as usize] -= self.shares[body as usize];
+        }
+    }
+
+    /// Whether what the body touches lives in more than one worker.
+    fn is_bridge(&self, body: u32, graph: &ConstraintGraph) -> bool {
+        let around = graph.neighbours(body).iter();
+        let workers = around.fold(WorkerSet::EMPTY, |all, other| all.union(self.sets[*other as usize]));
+        workers.len() > 1
+    }
+
+    /// Treats one contact.
+    pub fn meet(&mut self, a: u32, b: u32, gamma: u32, graph: &ConstraintGraph, walk: &mut Walk) -> Case {
+        let (of_a, of_b) = (self.sets[a as usize], self.sets[b as usize]);
+        if of_a.common(of_b).is_empty() {
+            let root = self.bring_together(a, b);
+            if gamma > 0 {
+                for near in walk.ball(graph, root, gamma) {
+                    self.activate(near, of_a.union(of_b));
+                }
+            }
+            return Case::Apart;
+        }
+        for (shared, alone) in [(a, b), (b, a)] {
+            let (of_shared, of_alone) = (self.sets[shared as usize], self.sets[alone as usize]);
+            if of_shared.len() > 1 && of_alone.len() == 1 {
+                if self.is_bridge(shared, graph) {
+                    return Case::Bridge;
+                }
+                self.deactivate(shared, of_shared.without(of_alone));
+                return Case::Released;
+            }
+        }
+        if of_a == of_b
+            && of_a.len() > 1
+            && let Some(lightest) = self.lightest(of_a)
+        {
+            let others = of_a.without(WorkerSet::one(lightest));
+            self.deactivate(a, others);
+            self.deactivate(b, others);
+            return Case::Together;
+        }
+        Case::Settled
+    }
+
+    /// Lets one of two bodies without a common worker live in the other's, too: where there is less load. Returns the
+    /// one that is shared now.
+    fn bring_together(&mut self, a: u32, b: u32) -> u32 {
+        let (of_a, of_b) = (self.sets[a as usize], self.sets[b as usize]);
+        if self.load_of(of_a) <= self.load_of(of_b) {
+            self.activate(b, of_a);
+            b
+        } else {
+            self.activate(a, of_b);
+            a
+        }
+    }
+
+    /// A shared body that touches nothing needs only one worker.
+    pub fn settle_loners(&mut self, graph: &ConstraintGraph) {
+        for body in 0..self.sets.len() as u32 {
+            let set = self.sets[body as usize];
+            if set.len() > 1
+                && graph.neighbours(body).is_empty()
+                && let Some(lightest) = self.lightest(set)
+            {
+                self.deactivate(body, set.without(WorkerSet::one(lightest)));
+            }
+        }
+    }
+
+    /// Makes sure that every constraint lives in at least one worker: the cases above may leave one in none.
+    pub fn close_cover(&mut self, edges: impl Iterator<Item = (u32, u32)>) -> usize {
+        let mut opened = 0;
+        for (a, b) in edges {
+            if self.sets[a as usize].common(self.sets[b as usize]).is_empty() {
+                self.bring_together(a, b);
+                opened += 1;
+            }
+        }
+        opened
+    }
+}

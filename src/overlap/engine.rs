@@ -1,0 +1,77 @@
+//! What a worker needs of a physics engine. Any engine will do that can be told states and forget bodies.
+
+use std::sync::Arc;
+
+use super::settings::{EngineKind, OverlapSettings};
+use crate::physics::World;
+use crate::solver::{Fabric, GroupSolver, Impulses, Shares, StepCounts};
+use crate::state::BodyState;
+
+/// Advances some of the bodies of a world, which are known by their places.
+pub trait Engine: Send {
+    /// Lets a body take part, from a state.
+    fn activate(&mut self, place: u32, state: &BodyState);
+    /// Lets a body no longer take part.
+    fn deactivate(&mut self, place: u32);
+    /// Puts an active body into a state.
+    fn set_state(&mut self, place: u32, state: &BodyState);
+    /// The state of an active body.
+    fn state(&self, place: u32) -> BodyState;
+    /// Advances all active bodies by one tick.
+    fn step(&mut self) -> StepCounts;
+    /// Takes over what another engine remembers of bodies that have just been activated; how many points and joints.
+    fn adopt(&mut self, _: &Shares) -> (usize, usize) {
+        (0, 0)
+    }
+    /// Is told which pairs may meet at all, ascending; an engine that looks for itself need not listen.
+    fn hint(&mut self, _: &Arc<Vec<(u32, u32)>>) {}
+    /// What the engine remembers, for [`Engine::adopt`].
+    fn impulses(&self) -> Option<Arc<Impulses>> {
+        None
+    }
+}
+
+impl Engine for GroupSolver {
+    fn activate(&mut self, place: u32, state: &BodyState) {
+        GroupSolver::activate(self, place, state);
+    }
+
+    fn deactivate(&mut self, place: u32) {
+        GroupSolver::deactivate(self, place);
+    }
+
+    fn set_state(&mut self, place: u32, state: &BodyState) {
+        GroupSolver::set_state(self, place, state);
+    }
+
+    fn state(&self, place: u32) -> BodyState {
+        *GroupSolver::state(self, place)
+    }
+
+    fn step(&mut self) -> StepCounts {
+        GroupSolver::step(self)
+    }
+
+    fn adopt(&mut self, shares: &Shares) -> (usize, usize) {
+        GroupSolver::adopt(self, shares)
+    }
+
+    fn hint(&mut self, candidates: &Arc<Vec<(u32, u32)>>) {
+        GroupSolver::hint(self, candidates);
+    }
+
+    fn impulses(&self) -> Option<Arc<Impulses>> {
+        Some(GroupSolver::impulses(self).clone())
+    }
+}
+
+/// An engine of the kind that is asked for, with no active body.
+pub fn engine(world: &Arc<World>, fabric: &Arc<Fabric>, settings: &OverlapSettings) -> Box<dyn Engine> {
+    match settings.engine {
+        EngineKind::Group => {
+            Box::new(GroupSolver::new(world.clone(), fabric.clone()).measuring(settings.measures))
+        }
+        #[cfg(feature = "rapier")]
+        EngineKind::Rapier => Box::new(super::rapier::RapierEngine::new(world)),
+    }
+}

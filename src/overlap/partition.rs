@@ -1,0 +1,116 @@
+//! Who begins where: every body in one worker.
+
+use super::graph::{ConstraintGraph, Walk};
+use super::worker_set::WorkerSet;
+use crate::math::Vec3;
+use crate::physics::World;
+
+/// How bodies are divided at the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Partition {
+    /// As the scene's parts say; without parts, by bisection.
+    #[default]
+    Scene,
+    /// The list of bodies, cut into equal pieces.
+    List,
+    /// Space, cut in two across its longest side again and again, so that each piece has equally many bodies.
+    Bisect,
+}
+
+impl Partition {
+    /// All there are, with their names on the command line.
+    pub const ALL: &[(&str, Partition)] =
+        &[("scene", Partition::Scene), ("list", Partition::List), ("bisect", Partition::Bisect)];
+}
+
+/// The worker of every body, by place.
+pub fn divide(world: &World, partition: Partition, workers: u32) -> Vec<u32> {
+    let bodies = world.bodies.len();
+    match partition {
+        _ if workers == 1 => vec![0; bodies],
+        Partition::Scene if !world.parts.is_empty() => world.parts.clone(),
+        Partition::List => by_list(bodies, workers),
+        Partition::Scene | Partition::Bisect => {
+            let positions: Vec<Vec3> = world.bodies.iter().map(|body| body.start.x).collect();
+            by_bisection(&positions, workers)
+        }
+    }
+}
+
+/// Equal pieces of the list.
+pub fn by_list(bodies: usize, workers: u32) -> Vec<u32> {
+    (0..bodies).map(|place| (place * workers as usize / bodies) as u32).collect()
+}
+
+/// Pieces of space with equally many bodies.
+pub fn by_bisection(positions: &[Vec3], workers: u32) -> Vec<u32> {
+    let mut worker_of = vec![0; positions.len()];
+    let mut all: Vec<u32> = (0..positions.len() as u32).collect();
+    bisect(positions, &mut all, 0, workers, &mut worker_of);
+    worker_of
+}
+
+fn bisect(positions: &[Vec3], places: &mut [u32], first: u32, workers: u32, worker_of: &mut [u32]) {
+    if workers == 1 || places.len() <= 1 {
+        for place in places {
+            worker_of[*place as usize] = first;
+        }
+        return;
+    }
+    let at = |place: &u32| positions[*place as usize];
+    let low = places.iter().map(at).fold(Vec3::repeat(f64::INFINITY), |low, x| low.inf(&x));
+    let high = places.iter().map(at).fold(Vec3::repeat(f64::NEG_INFINITY), |high, x| high.sup(&x));
+    let axis = (high - low).imax();
+    places.sort_unstable_by(|a, b| at(a)[axis].total_cmp(&at(b)[axis]).then(a.cmp(b)));
+    let half = workers / 2;
+    let cut = places.len() * half as usize / workers as usize;
+    let (left, right) = places.split_at_mut(cut);
+    bisect(positions, left, first, half, worker_of);
+    bisect(positions, right, first + half, workers - half, worker_of);
+}
+
+/// Shares bodies across joints between different workers, `gamma` joints deep: whoever is that near the joint lives
+/// in the workers of both its ends. `graph` has joints only.
+pub fn share(world: &World, worker_of: &[u32], graph: &ConstraintGraph, gamma: u32) -> Vec<WorkerSet> {
+    let mut sets: Vec<WorkerSet> = worker_of.iter().map(|worker| WorkerSet::one(*worker)).collect();
+    let mut walk = Walk::default();
+    for (a, b) in world.joints.iter().filter_map(|joint| joint.pair()) {
+        let (of_a, of_b) = (worker_of[a as usize], worker_of[b as usize]);
+        if of_a == of_b {
+            continue;
+        }
+        let both = WorkerSet::one(of_a).union(WorkerSet::one(of_b));
+        for root in [a, b] {
+            for near in walk.ball(graph, root, gamma) {
+                sets[near as usize] = sets[near as usize].union(both);
+            }
+        }
+    }
+    sets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_the_list_are_equal() {
+        assert_eq!(by_list(7, 3), [0, 0, 0, 1, 1, 2, 2]);
+        assert_eq!(by_list(2, 2), [0, 1]);
+    }
+
+    #[test]
+    fn bisection_cuts_across_the_longest_side() {
+        let positions: Vec<Vec3> =
+            (0..12).map(|k| Vec3::new(f64::from(k % 6), f64::from(k / 6), 0.0)).collect();
+        let workers = by_bisection(&positions, 2);
+        for (x, worker) in positions.iter().zip(workers) {
+            assert_eq!(worker, u32::from(x.x >= 3.0));
+        }
+        let counts = by_bisection(&positions, 3).into_iter().fold([0; 3], |mut counts, worker| {
+            counts[worker as usize] += 1;
+            counts
+        });
+        assert_eq!(counts, [4, 4, 4]);
+    }
+}

@@ -1,0 +1,169 @@
+//! Rapier as the engine of a worker: shows that sharing and blending do not care who solves, and gives its users a way
+//! to spread one scene over workers.
+//!
+//! All bodies are known from the start; those that live elsewhere are disabled. Rapier keeps its own memory of contacts
+//! and forgets it when a body is disabled.
+
+use std::sync::Arc;
+
+use rapier3d::prelude::*;
+
+use crate::math::{from_parry, quat_raw, to_parry, to_parry_pose};
+use crate::overlap::engine::Engine;
+use crate::physics::{JointDef, JointSide, World};
+use crate::scene::JointKind;
+use crate::solver::StepCounts;
+use crate::state::BodyState;
+
+/// Rapier, seen as an engine.
+pub struct RapierEngine {
+    world: PhysicsWorld,
+    /// By place.
+    handles: Vec<RigidBodyHandle>,
+}
+
+impl RapierEngine {
+    /// All bodies of a world, none of them active.
+    pub fn new(world: &Arc<World>) -> Self {
+        let mut engine = RapierEngine { world: PhysicsWorld::default(), handles: Vec::new() };
+        engine.world.gravity = to_parry(world.gravity);
+        let parameters = &mut engine.world.integration_parameters;
+        parameters.dt = world.time.tick_s;
+        parameters.num_solver_iterations = world.group.iterations as usize;
+        for object in &world.statics {
+            let pose = to_parry_pose(object.x, &object.q);
+            let body = RigidBodyBuilder::fixed().pose(pose).build();
+            let handle = engine.world.bodies.insert(body);
+            engine.collide(handle, &object.shape, object.surface.friction, object.surface.restitution, 0.0);
+        }
+        for body in world.bodies.iter() {
+            let pose = to_parry_pose(body.start.x, &body.start.q);
+            let rigid = RigidBodyBuilder::dynamic().pose(pose).can_sleep(false).enabled(false).build();
+            let handle = engine.world.bodies.insert(rigid);
+            engine.collide(handle, &body.shape, body.surface.friction, body.surface.restitution, body.mass);
+            engine.handles.push(handle);
+        }
+        let anchor = engine.world.bodies.insert(RigidBodyBuilder::fixed().build());
+        for joint in &world.joints {
+            engine.join(joint, anchor);
+        }
+        engine
+    }
+
+    /// Every body active from its start, to be used alone.
+    pub fn of_all(world: &Arc<World>) -> Self {
+        let mut engine = RapierEngine::new(world);
+        for (place, body) in world.bodies.iter().enumerate() {
+            engine.activate(place as u32, &body.start);
+        }
+        engine
+    }
+
+    fn collide(
+        &mut self,
+        body: RigidBodyHandle,
+        shape: &crate::physics::Shape,
+        friction: f64,
+        bounce: f64,
+        mass: f64,
+    ) {
+        let collider = ColliderBuilder::new(shape.to_parry())
+            .friction(friction)
+            .friction_combine_rule(CoefficientCombineRule::Average)
+            .restitution(bounce)
+            .restitution_combine_rule(CoefficientCombineRule::Average);
+        let collider = if mass > 0.0 { collider.mass(mass) } else { collider };
+        self.world.colliders.insert_with_parent(collider, body, &mut self.world.bodies);
+    }
+
+    fn join(&mut self, joint: &JointDef, anchor: RigidBodyHandle) {
+        let handle = |side: &JointSide| side.body.map_or(anchor, |place| self.handles[place as usize]);
+        // A fixed side is held in world coordinates by a body that never moves.
+        let place = |side: &JointSide| match side.body {
+            Some(_) => side.anchor,
+            None => side.fixed.x + side.fixed.q * side.anchor,
+        };
+        let frame = |side: &JointSide| match side.body {
+            Some(_) => side.frame,
+            None => side.fixed.q * side.frame,
+        };
+        let axis = |side: &JointSide| match side.body {
+            Some(_) => side.axis,
+            None => side.fixed.q * side.axis,
+        };
+        let (a, b) = (&joint.a, &joint.b);
+        let data: GenericJoint = match joint.kind {
+            JointKind::Ball => SphericalJointBuilder::new()
+                .local_anchor1(to_parry(place(a)))
+                .local_anchor2(to_parry(place(b)))
+                .contacts_enabled(joint.collide)
+                .build()
+                .into(),
+            JointKind::Fixed => FixedJointBuilder::new()
+                .local_frame1(to_parry_pose(place(a), &frame(a)))
+                .local_frame2(to_parry_pose(place(b), &frame(b)))
+                .contacts_enabled(joint.collide)
+                .build()
+                .into(),
+            JointKind::Hinge => {
+                let mut hinge = RevoluteJointBuilder::new(to_parry(axis(a)))
+                    .local_anchor1(to_parry(place(a)))
+                    .local_anchor2(to_parry(place(b)))
+                    .contacts_enabled(joint.collide)
+                    .build();
+                hinge.data.set_local_axis2(to_parry(axis(b)));
+                hinge.into()
+            }
+        };
+        let (a, b) = (handle(a), handle(b));
+        self.world.impulse_joints.insert(a, b, data, true);
+    }
+
+    fn body(&mut self, place: u32) -> &mut RigidBody {
+        &mut self.world.bodies[self.handles[place as usize]]
+    }
+}
+
+impl Engine for RapierEngine {
+    fn activate(&mut self, place: u32, state: &BodyState) {
+        self.body(place).set_enabled(true);
+        self.set_state(place, state);
+    }
+
+    fn deactivate(&mut self, place: u32) {
+        self.body(place).set_enabled(false);
+    }
+
+    fn set_state(&mut self, place: u32, state: &BodyState) {
+        let body = self.body(place);
+        body.set_position(to_parry_pose(state.x, &state.q), true);
+        body.set_linvel(to_parry(state.v), true);
+        body.set_angvel(to_parry(state.w), true);
+    }
+
+    fn state(&self, place: u32) -> BodyState {
+        let body = &self.world.bodies[self.handles[place as usize]];
+        let (x, q) = (body.position().translation, body.position().rotation);
+        BodyState {
+            x: from_parry(x),
+            q: quat_raw(q.x, q.y, q.z, q.w),
+            v: from_parry(body.linvel()),
+            w: from_parry(body.angvel()),
+        }
+    }
+
+    fn step(&mut self) -> StepCounts {
+        self.world.step();
+        let mut counts = StepCounts {
+            bodies: self.handles.iter().filter(|handle| self.world.bodies[**handle].is_enabled()).count()
+                as u32,
+            ..StepCounts::default()
+        };
+        for pair in self.world.narrow_phase.contact_pairs() {
+            let points: usize = pair.manifolds().iter().map(|manifold| manifold.points.len()).sum();
+            counts.pairs += u32::from(points > 0);
+            counts.points += points as u32;
+        }
+        counts
+    }
+}

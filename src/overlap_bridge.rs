@@ -1,0 +1,307 @@
+//! The overlap bridge: advances a world by workers that share bodies and blends what they make of them.
+//!
+//! Every tick it finds out what touches, lets contacts move bodies between workers, weighs the copies of shared
+//! bodies, has all workers advance by one tick, and blends. It knows no threads: a [`Crew`] has the workers step,
+//! one after the other or all at once, and the result is the same to the bit.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::overlap::balance::{Assignment, Case};
+use crate::overlap::blend::blend;
+use crate::overlap::cover::uncovered;
+use crate::overlap::graph::{ConstraintGraph, Walk};
+use crate::overlap::orders::{Answer, Orders, STATE_BYTES};
+use crate::overlap::partition::{divide, share};
+use crate::overlap::settings::{Chosen, OverlapSettings};
+use crate::overlap::weights::weigh;
+use crate::overlap::{Engine, WorkerSet, engine::engine};
+use crate::physics::World;
+use crate::scene::SceneError;
+use crate::solver::{Detector, Fabric, Impulses, Residual, Shares, StepCounts, met};
+use crate::state::BodyState;
+
+/// Candidates that one core looks at at a time.
+const PIECE: usize = 4096;
+
+/// Has all workers carry out their orders; answers in the order of workers.
+pub trait Crew {
+    /// Why it may fail.
+    type Error;
+    /// One tick of every worker.
+    fn step(&mut self, orders: Vec<Orders>) -> Result<Vec<Answer>, Self::Error>;
+}
+
+/// Workers that step one after the other on the calling thread.
+pub struct LoopCrew {
+    engines: Vec<Box<dyn Engine>>,
+}
+
+impl Crew for LoopCrew {
+    type Error = std::convert::Infallible;
+
+    fn step(&mut self, orders: Vec<Orders>) -> Result<Vec<Answer>, Self::Error> {
+        let pairs = self.engines.iter_mut().zip(&orders);
+        Ok(pairs.map(|(engine, orders)| orders.carry_out(engine.as_mut())).collect())
+    }
+}
+
+/// What one tick was like.
+#[derive(Clone, Debug, Default)]
+pub struct TickReport {
+    /// What each worker did.
+    pub workers: Vec<StepCounts>,
+    /// Processor time of each worker, seconds.
+    pub cpu_s: Vec<f64>,
+    /// Bodies that live in more than one worker, and all their copies.
+    pub shared: u32,
+    /// Copies of shared bodies.
+    pub copies: u32,
+    /// Bodies that came into a worker or left one.
+    pub moved: u32,
+    /// Constraints that no worker covered after contacts were treated, before that was mended.
+    pub opened: u32,
+    /// Bytes that were sent to workers and back.
+    pub bytes: u64,
+    /// How often each of the paper's cases applied: apart, released, bridge, together.
+    pub cases: [u32; 4],
+    /// What all workers together left unsolved, if that is measured.
+    pub residual: Option<Residual>,
+}
+
+/// Advances a world by workers that share bodies.
+pub struct Bridge {
+    world: Arc<World>,
+    fabric: Arc<Fabric>,
+    settings: OverlapSettings,
+    chosen: Chosen,
+    /// Blended states by place.
+    states: Vec<BodyState>,
+    assignment: Assignment,
+    /// Who lived where in the last tick; nobody before the first.
+    before: Vec<WorkerSet>,
+    /// Bodies of every worker, ascending.
+    bodies: Vec<Arc<Vec<u32>>>,
+    all: Vec<u32>,
+    joints: Vec<(u32, u32)>,
+    contacts: Vec<(u32, u32)>,
+    graph: ConstraintGraph,
+    detector: Detector,
+    candidates: Arc<Vec<(u32, u32)>>,
+    /// Looks for contacts on all cores.
+    is_spread: bool,
+    walk: Walk,
+    impulses: Vec<Option<Arc<Impulses>>>,
+}
+
+impl Bridge {
+    /// Divides the bodies of a world among workers.
+    pub fn new(world: Arc<World>, settings: OverlapSettings) -> Result<Self, SceneError> {
+        let chosen = settings.chosen(&world)?;
+        let bodies = world.bodies.len();
+        let joints: Vec<(u32, u32)> = world.joints.iter().filter_map(|joint| joint.pair()).collect();
+        let graph = ConstraintGraph::new(bodies, joints.iter().copied());
+        let worker_of = divide(&world, settings.partition, chosen.workers);
+        let sets = share(&world, &worker_of, &graph, chosen.gamma);
+        let has_joints = |place: u32| !graph.neighbours(place).is_empty();
+        Ok(Bridge {
+            fabric: Arc::new(Fabric::new(&world)),
+            states: world.bodies.iter().map(|body| body.start).collect(),
+            assignment: Assignment::new(sets, chosen.workers, has_joints),
+            before: vec![WorkerSet::EMPTY; bodies],
+            bodies: vec![Arc::default(); chosen.workers as usize],
+            all: (0..bodies as u32).collect(),
+            joints,
+            contacts: Vec::new(),
+            graph,
+            detector: Detector::default(),
+            candidates: Arc::default(),
+            is_spread: false,
+            walk: Walk::default(),
+            impulses: vec![None; chosen.workers as usize],
+            world,
+            settings,
+            chosen,
+        })
+    }
+
+    /// Looks for contacts between workers on all cores, or on the calling thread only. Changes no bit.
+    pub fn spread(mut self, is_spread: bool) -> Self {
+        self.is_spread = is_spread;
+        self
+    }
+
+    /// How many workers there are, and how deep they share.
+    pub fn chosen(&self) -> Chosen {
+        self.chosen
+    }
+
+    /// An engine for every worker.
+    pub fn engines(&self) -> Vec<Box<dyn Engine>> {
+        (0..self.chosen.workers).map(|_| engine(&self.world, &self.fabric, &self.settings)).collect()
+    }
+
+    /// Workers that step one after the other on the calling thread.
+    pub fn loop_crew(&self) -> LoopCrew {
+        LoopCrew { engines: self.engines() }
+    }
+
+    /// The blended states, by place.
+    pub fn states(&self) -> &[BodyState] {
+        &self.states
+    }
+
+    /// The workers of every body, by place.
+    pub fn sets(&self) -> &[WorkerSet] {
+        self.assignment.sets()
+    }
+
+    /// Pairs of bodies that met at the last tick; unknown with one worker.
+    pub fn contacts(&self) -> &[(u32, u32)] {
+        &self.contacts
+    }
+
+    /// Advances everything by one tick.
+    pub fn tick<C: Crew>(&mut self, crew: &mut C) -> Result<TickReport, C::Error> {
+        let mut report = TickReport::default();
+        if self.chosen.workers > 1 {
+            self.find_contacts();
+            self.assign(&mut report);
+        }
+        let orders = self.orders(&mut report);
+        let answers = crew.step(orders)?;
+        self.take(answers, &mut report);
+        Ok(report)
+    }
+
+    /// The constraint graph of this tick.
+    fn find_contacts(&mut self) {
+        let (world, fabric, states) = (&*self.world, &*self.fabric, self.states.as_slice());
+        let searches = self.detector.searches();
+        let candidates = self.detector.candidates(world, &self.all, states);
+        let meets = |pair: &&(u32, u32)| met(world, fabric, states, **pair).is_some();
+        self.contacts.clear();
+        if self.is_spread {
+            // Workers wait meanwhile, so all cores are free. Pieces are joined in order.
+            let piece = |piece: &[(u32, u32)]| piece.iter().filter(meets).copied().collect::<Vec<_>>();
+            let pieces: Vec<Vec<(u32, u32)>> = candidates.par_chunks(PIECE).map(piece).collect();
+            self.contacts.extend(pieces.into_iter().flatten());
+        } else {
+            self.contacts.extend(candidates.iter().filter(meets));
+        }
+        if self.detector.searches() != searches {
+            self.candidates = Arc::new(self.detector.candidates(world, &self.all, states).to_vec());
+        }
+        let edges = self.joints.iter().chain(&self.contacts).copied();
+        self.graph = ConstraintGraph::new(self.all.len(), edges);
+    }
+
+    /// Lets contacts change who lives where, and makes sure that nothing is left out.
+    fn assign(&mut self, report: &mut TickReport) {
+        let Bridge { assignment, graph, walk, contacts, joints, chosen, .. } = self;
+        if let Some(load) = self.settings.load {
+            assignment.weigh(load, graph);
+            for &(a, b) in contacts.iter() {
+                let case = match assignment.meet(a, b, chosen.gamma, graph, walk) {
+                    Case::Settled => continue,
+                    Case::Apart => 0,
+                    Case::Released => 1,
+                    Case::Bridge => 2,
+                    Case::Together => 3,
+                };
+                report.cases[case] += 1;
+            }
+            assignment.settle_loners(graph);
+        }
+        let edges = joints.iter().chain(contacts.iter()).copied();
+        report.opened = assignment.close_cover(edges.clone()) as u32;
+        let open = uncovered(assignment.sets(), edges);
+        assert_eq!(open, None, "invariant: every body and every constraint lives in a worker");
+    }
+
+    /// What every worker has to do. States that it knows already are not sent.
+    fn orders(&mut self, report: &mut TickReport) -> Vec<Orders> {
+        let workers = self.chosen.workers as usize;
+        let mut orders = vec![Orders::default(); workers];
+        let mut bodies: Vec<Vec<u32>> =
+            self.bodies.iter().map(|list| Vec::with_capacity(list.len())).collect();
+        // Who is new in which worker, and which worker knew it before.
+        let mut newcomers: Vec<Vec<Vec<u32>>> = vec![vec![Vec::new(); workers]; workers];
+        for (place, (now, before)) in self.assignment.sets().iter().zip(&self.before).enumerate() {
+            let (place, state) = (place as u32, &self.states[place]);
+            for worker in now.without(*before).iter() {
+                orders[worker as usize].activate.push((place, *state));
+                if let Some(knower) = before.first() {
+                    newcomers[worker as usize][knower as usize].push(place);
+                    report.moved += 1;
+                }
+            }
+            for worker in before.without(*now).iter() {
+                orders[worker as usize].deactivate.push(place);
+                report.moved += 1;
+            }
+            if before.len() > 1 {
+                for worker in now.common(*before).iter() {
+                    orders[worker as usize].reset.push((place, *state));
+                }
+            }
+            for worker in now.iter() {
+                bodies[worker as usize].push(place);
+            }
+            if now.len() > 1 {
+                report.shared += 1;
+                report.copies += now.len();
+            }
+        }
+        for (worker, list) in bodies.into_iter().enumerate() {
+            if *self.bodies[worker] != list {
+                self.bodies[worker] = Arc::new(list);
+            }
+            orders[worker].bodies = self.bodies[worker].clone();
+            orders[worker].candidates = (workers > 1).then(|| self.candidates.clone());
+            for (knower, places) in newcomers[worker].iter_mut().enumerate() {
+                if let Some(impulses) = self.impulses[knower].as_ref().filter(|_| !places.is_empty()) {
+                    let places = std::mem::take(places);
+                    orders[worker].shares.push(Shares { places, impulses: impulses.clone() });
+                }
+            }
+            report.bytes += orders[worker].bytes();
+        }
+        self.before.copy_from_slice(self.assignment.sets());
+        orders
+    }
+
+    /// Blends what the workers made of their bodies.
+    fn take(&mut self, answers: Vec<Answer>, report: &mut TickReport) {
+        let mut at = vec![0; answers.len()];
+        let (mut copies, mut weights) = (Vec::new(), Vec::new());
+        for (place, set) in self.assignment.sets().iter().enumerate() {
+            copies.clear();
+            for worker in set.iter().map(|worker| worker as usize) {
+                copies.push(answers[worker].states[at[worker]]);
+                at[worker] += 1;
+            }
+            self.states[place] = match copies.as_slice() {
+                [only] => *only,
+                several => {
+                    let rule = self.settings.weights;
+                    let (beta, walk) = (self.chosen.beta, &mut self.walk);
+                    weigh(rule, &self.graph, self.assignment.sets(), place as u32, beta, walk, &mut weights);
+                    blend(several, &weights)
+                }
+            };
+        }
+        let mut residual = Residual::default();
+        for (worker, answer) in answers.into_iter().enumerate() {
+            report.bytes += answer.states.len() as u64 * STATE_BYTES + answer.adopted_bytes;
+            report.cpu_s.push(answer.cpu_s);
+            report.workers.push(answer.counts);
+            if let Some(of_worker) = &answer.counts.residual {
+                residual.join(of_worker);
+            }
+            self.impulses[worker] = answer.impulses;
+        }
+        report.residual = self.settings.measures.then_some(residual);
+    }
+}

@@ -1,0 +1,121 @@
+//! Who may meet whom: a list of candidates that stays good for several ticks.
+//!
+//! It is built with some room to spare and built anew when somebody has used up that room. What really meets is decided
+//! pair by pair, so how long a list lives changes no bit.
+
+use super::detect::look_ahead;
+use crate::math::Vec3;
+use crate::physics::World;
+use crate::physics::broad::Grid;
+use crate::state::BodyState;
+
+/// The largest room, as a share of a typical body's size.
+const ROOM_MAX: f64 = 0.5;
+/// Ticks that a list should last.
+const TICKS: f64 = 6.0;
+
+/// Candidates among some bodies.
+#[derive(Default)]
+pub struct Neighbours {
+    grid: Grid,
+    /// What the list was built for.
+    places: Vec<u32>,
+    positions: Vec<Vec3>,
+    radii: Vec<f64>,
+    room: f64,
+    /// Pairs of places, ascending.
+    pairs: Vec<(u32, u32)>,
+    built: u64,
+}
+
+impl Neighbours {
+    /// All pairs of the bodies at `places` (ascending) that may meet at this tick, ascending; `states` are by place.
+    pub fn candidates(&mut self, world: &World, places: &[u32], states: &[BodyState]) -> &[(u32, u32)] {
+        if !self.is_good_for(world, places, states) {
+            self.build(world, places, states);
+        }
+        &self.pairs
+    }
+
+    /// How often a list was built.
+    pub fn built(&self) -> u64 {
+        self.built
+    }
+
+    fn is_good_for(&self, world: &World, places: &[u32], states: &[BodyState]) -> bool {
+        if self.room <= 0.0 || self.places != places {
+            return false;
+        }
+        // What all do together brings nobody nearer to anybody.
+        let count = places.len().max(1) as f64;
+        let moves = |at: usize, place: &u32| states[*place as usize].x - self.positions[at];
+        let drift = places.iter().enumerate().map(|(at, place)| moves(at, place)).sum::<Vec3>() / count;
+        places.iter().enumerate().all(|(at, place)| {
+            let (body, state) = (&world.bodies[*place as usize], &states[*place as usize]);
+            let grown = body.radius + look_ahead(world, body, state) - self.radii[at];
+            (moves(at, place) - drift).norm() + grown.max(0.0) <= 0.5 * self.room
+        })
+    }
+
+    fn build(&mut self, world: &World, places: &[u32], states: &[BodyState]) {
+        self.built += 1;
+        self.places.clear();
+        self.places.extend_from_slice(places);
+        self.positions.clear();
+        self.radii.clear();
+        for place in places.iter().map(|place| *place as usize) {
+            self.positions.push(states[place].x);
+            let body = &world.bodies[place];
+            self.radii.push(body.radius + look_ahead(world, body, &states[place]));
+        }
+        self.room = room(world, places, states);
+        let room = self.room;
+        let near = self.grid.pairs(&self.positions, &self.radii, room);
+        self.pairs.clear();
+        self.pairs.extend(near.iter().map(|(a, b)| (places[*a as usize], places[*b as usize])));
+    }
+}
+
+/// Room for the fastest body to move for some ticks; none if that would be too much to be worth while.
+fn room(world: &World, places: &[u32], states: &[BodyState]) -> f64 {
+    let count = places.len().max(1) as f64;
+    let velocity = |place: &u32| states[*place as usize].v;
+    let mean = places.iter().map(velocity).sum::<Vec3>() / count;
+    let fastest = places.iter().map(|place| (velocity(place) - mean).norm()).fold(0.0, f64::max);
+    // Those at rest are about to fall.
+    let speed = fastest + TICKS * world.gravity.norm() * world.time.tick_s;
+    let typical = places.iter().map(|place| world.bodies[*place as usize].radius).sum::<f64>() / count;
+    let room = 2.0 * TICKS * speed * world.time.tick_s;
+    if room <= ROOM_MAX * typical { room } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenarios::{Request, build};
+    use crate::solver::GroupSolver;
+    use std::sync::Arc;
+
+    /// A list that is kept for some ticks holds every pair that a new one would.
+    #[test]
+    fn old_lists_miss_nothing() {
+        let request = Request { bodies: Some(150), seconds: Some(2.0), ..Request::default() };
+        let world = Arc::new(World::new(&build("bowl", &request).unwrap()).unwrap());
+        let places: Vec<u32> = (0..world.bodies.len() as u32).collect();
+        let mut solver = GroupSolver::of_all(world.clone());
+        let mut kept = Neighbours::default();
+        for _ in 0..480 {
+            solver.step();
+            let states = solver.states();
+            let candidates = kept.candidates(&world, &places, states);
+            let mut fresh = Neighbours::default();
+            for pair @ (a, b) in fresh.candidates(&world, &places, states) {
+                let (a, b) = (*a as usize, *b as usize);
+                let meets =
+                    crate::solver::meets(&world, &world.bodies[a], &states[a], &world.bodies[b], &states[b]);
+                assert!(!meets || candidates.binary_search(pair).is_ok());
+            }
+        }
+        assert!(kept.built() < 300, "lists were built {} times in 480 ticks", kept.built());
+    }
+}

@@ -1,0 +1,38 @@
+//! How well the rows were solved.
+
+/// What sweeps left unsolved: the natural residual of every row, as a velocity in m/s (rad/s for rows that turn).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Residual {
+    /// Sum over all rows.
+    pub sum: f64,
+    /// Sum of squares.
+    pub squares: f64,
+    /// The worst row.
+    pub max: f64,
+    /// How many rows there are.
+    pub rows: u64,
+}
+
+impl Residual {
+    /// Adds a row.
+    #[inline]
+    pub fn add(&mut self, size: f64) {
+        self.sum += size;
+        self.squares += size * size;
+        self.max = self.max.max(size);
+        self.rows += 1;
+    }
+
+    /// Adds the rows of another group.
+    pub fn join(&mut self, other: &Residual) {
+        self.sum += other.sum;
+        self.squares += other.squares;
+        self.max = self.max.max(other.max);
+        self.rows += other.rows;
+    }
+
+    /// Euclidean length.
+    pub fn length(&self) -> f64 {
+        self.squares.sqrt()
+    }
+}
