@@ -281,7 +281,7 @@ impl Play {
         match effect {
             Effect::Enter(tick) => self.counters.enter(tick),
             Effect::Leave(tick) => return self.counters.leave(tick),
-            Effect::Send(to, mail) => self.post(Seat::Entity(id), to, mail),
+            Effect::Send(to, mail) => self.post(Seat::Entity(id), to, *mail),
             Effect::Advance => self.advance(setting),
         }
         false
@@ -315,7 +315,7 @@ pub(super) fn in_order(fault: Fault, out: &mut Outbox<Tiny>, held: Option<Tick>)
     let mut counts = Vec::new();
     if let Some((from, to)) = out.counted.take() {
         if fault == Fault::CountByMessage {
-            counts.push(Effect::Send(Seat::Clerk, Mail::Count(from, to)));
+            counts.push(Effect::Send(Seat::Clerk, Box::new(Mail::Count(from, to))));
         } else {
             counts.extend(to.map(Effect::Enter));
             counts.extend(from.map(Effect::Leave));
@@ -324,7 +324,7 @@ pub(super) fn in_order(fault: Fault, out: &mut Outbox<Tiny>, held: Option<Tick>)
     if fault == Fault::LeaveBeforeEnter {
         counts.reverse();
     }
-    let letter = |(to, letter)| Effect::Send(Seat::Entity(to), Mail::Letter(letter));
+    let letter = |(to, letter)| Effect::Send(Seat::Entity(to), Box::new(Mail::Letter(letter)));
     let letters: Vec<Effect> = out.messages.drain(..).map(letter).collect();
     let (first, second) =
         if fault == Fault::AnswerBeforeCount { (letters, counts) } else { (counts, letters) };

@@ -68,12 +68,18 @@ pub(super) enum Mail {
     Count(Option<Tick>, Option<Tick>),
 }
 
+/// A plan, and global virtual time when it was made.
+pub(super) type Planned = (Plan<Tiny>, Tick);
+
+/// A track in the table.
+type Shared = Arc<Track<Tiny>>;
+
 /// Something that a handler wants done.
 #[derive(Clone)]
 pub(super) enum Effect {
     Enter(Tick),
     Leave(Tick),
-    Send(Seat, Mail),
+    Send(Seat, Box<Mail>),
     Advance,
 }
 
@@ -93,7 +99,7 @@ pub struct Play {
     /// Who waits for the lowest to reach a tick.
     pub(super) waiting: Vec<Option<Tick>>,
     /// Plans that have been made and not been written yet.
-    pub(super) plans: Vec<Option<Arc<(Plan<Tiny>, Tick)>>>,
+    pub(super) plans: Vec<Option<Arc<Planned>>>,
     /// What handlers want done.
     pub(super) effects: Vec<VecDeque<Arc<Effect>>>,
     pub(super) log: Vec<Arc<Log>>,
@@ -214,6 +220,11 @@ impl Play {
         play
     }
 
+    /// Makes a move in place, as an executor does.
+    pub fn go(&mut self, setting: &Setting, next: Move) {
+        self.make(setting, next, &mut Notes::off());
+    }
+
     /// A copy in which a move can be made without changing this one.
     pub(super) fn parted(&self, next: Move) -> Play {
         let mut play = self.clone();
@@ -225,8 +236,8 @@ impl Play {
     /// buckets in order on the way, and drops what nobody will look at: what comes is the same for all states that
     /// differ only in that.
     fn part(&mut self, gvt: Tick, next: Move) {
-        let mut parted: Vec<(Arc<Track<Tiny>>, Arc<Track<Tiny>>)> = Vec::new();
-        let mut part = |track: &mut Arc<Track<Tiny>>| {
+        let mut parted: Vec<(Shared, Shared)> = Vec::new();
+        let mut part = |track: &mut Shared| {
             let apart = Arc::new(track.apart());
             parted.push((track.clone(), apart.clone()));
             *track = apart;
@@ -274,7 +285,7 @@ impl Play {
             Move::Effect(_) | Move::Cue => false,
         };
         for keeper in &mut self.keepers {
-            let is_parted = |track: &Arc<Track<Tiny>>| parted.iter().any(|(old, _)| Arc::ptr_eq(old, track));
+            let is_parted = |track: &Shared| parted.iter().any(|(old, _)| Arc::ptr_eq(old, track));
             if !looks && !keeper.bucket.entries().iter().any(|entry| is_parted(&entry.track)) {
                 continue;
             }

@@ -3,7 +3,6 @@
 use super::play::{Move, Play, Seat};
 use super::promise::Broken;
 use super::setting::{Cue, Grain, Setting};
-use super::story::Notes;
 use super::tiny::{Act, Deed, Tiny, stir};
 use crate::executor::adversary::{Action, Adversary};
 use crate::protocol::{EntityId, Fault, Stats};
@@ -129,7 +128,7 @@ pub fn walk(setting: &Setting, seed: u64) -> Walked {
         }
         way.push(next);
         walked.moves += 1;
-        play.make(setting, next, &mut Notes::off());
+        play.go(setting, next);
         if let Some(broken) = play.broken() {
             walked.broken = Some((broken.clone(), way));
             return walked;
@@ -147,7 +146,7 @@ pub fn walk(setting: &Setting, seed: u64) -> Walked {
 }
 
 /// Lets the scheduler that means no good choose among moves.
-fn choose(adversary: &mut Adversary, moves: &[Move]) -> Option<Move> {
+pub fn choose(adversary: &mut Adversary, moves: &[Move]) -> Option<Move> {
     let name = |seat: Seat| match seat {
         Seat::Entity(id) => id,
         Seat::Bucket(number) => EntityId(1_000_000 + number),
