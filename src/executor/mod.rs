@@ -4,6 +4,7 @@ pub mod adversary;
 pub mod census;
 pub mod chaos;
 pub mod crowd;
+mod crowding;
 mod desk;
 mod letterbox;
 pub mod overlap;

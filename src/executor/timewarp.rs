@@ -322,7 +322,7 @@ pub fn run(
     let began = Instant::now();
     let (news, heard) = channel::unbounded();
     let ((runtime, entities), _opened) = inputs::open(job.inputs, |known| {
-        let (commons, entities) = Commons::new(job.world, job.tuning, known);
+        let (commons, entities) = Commons::new(job.world, job.tuning, cores, known);
         let runtime = Arc::new_cyclic(|me| Runtime {
             me: me.clone(),
             commons,
@@ -340,7 +340,8 @@ pub fn run(
         (runtime.clone(), (runtime, entities))
     })?;
     if let Some(tracer) = &runtime.tracer {
-        let first_body = |crew: &Vec<Place>| job.world.bodies[crew[0] as usize].id;
+        let first_body =
+            |crew: &Vec<Place>| job.world.bodies[crew.first().copied().unwrap_or(0) as usize].id;
         tracer.begin(cores.max(1), runtime.commons.crews.iter().map(first_body));
     }
     let stage = {
