@@ -191,7 +191,7 @@ impl EntityActor {
             self.entity.regroup(circle, now, &mut self.out);
         }
         let responses = self.entity.stats().responses;
-        let step = self.entity.step(&commons.world, &commons.limits, now, &mut self.out);
+        let step = self.entity.step(&commons.world, &commons.throttle.limits(), now, &mut self.out);
         let has_responded = self.entity.stats().responses > responses;
         self.mark(if has_responded { Phase::Respond } else { Phase::Step });
         match step {

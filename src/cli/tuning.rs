@@ -30,6 +30,9 @@ pub(super) struct TuningArguments {
     /// Simulated milliseconds to keep open for inputs that come late; frames come so much later
     #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = not_negative)]
     history: f64,
+    /// Memory that histories may take, in MiB; beyond that bodies run ahead less far
+    #[arg(long, value_name = "MIB", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..))]
+    memory: u32,
     /// Buckets of the hash table; as many as suit the scene if not given
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
     buckets: Option<u32>,
@@ -54,6 +57,7 @@ impl TuningArguments {
             adaptive: !self.fixed_window,
             history: (self.history * 1e-3 * scene.ticks_per_second).round().clamp(0.0, 1e6) as u64,
             cluster: self.cluster,
+            history_bytes: u64::from(self.memory) << 20,
             buckets: self.buckets.unwrap_or(0),
             lane: match self.tvht {
                 LaneName::Shared => Lane::Shared,

@@ -293,14 +293,14 @@ impl Run {
     /// Lets an entity do what it may.
     fn step(&mut self, id: EntityId) -> bool {
         self.is_ready[id.0 as usize] = false;
-        let Commons { world, limits, counters, table, circle, .. } = &*self.commons;
+        let Commons { world, throttle, counters, table, circle, .. } = &*self.commons;
         let entity = &mut self.entities[id.0 as usize];
         let (now, segments) = (counters.now(), entity.segments());
         entity.settle(now.gvt);
         if let Some(circle) = circle {
             entity.regroup(circle, now, &mut self.out);
         }
-        match entity.step(world, limits, now, &mut self.out) {
+        match entity.step(world, &throttle.limits(), now, &mut self.out) {
             Step::Write(plan) => {
                 let (plan, written) = table.write(world, plan, now.gvt);
                 let (first, crew) =
@@ -367,6 +367,7 @@ impl Run {
     fn count_round(&mut self, now: Now) {
         let Commons { counters, limits, .. } = &*self.commons;
         self.rounds.note(counters, limits.window, now.floor, std::iter::once(&self.meter));
+        self.commons.throttle.look(std::iter::once(&self.meter));
         self.stock.look(&self.commons, std::iter::once(&self.meter));
     }
 

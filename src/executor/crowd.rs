@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::crowding::Crowding;
+use super::throttle::Throttle;
 use super::{RunError, Tally};
 use crate::frame::Frame;
 use crate::gvt::FlightLog;
@@ -36,6 +37,8 @@ pub struct Tuning {
     pub cluster: u32,
     /// Shorten the strides of bodies that are often rolled back.
     pub adaptive: bool,
+    /// Histories may take about so many bytes; beyond that everybody runs ahead less far.
+    pub history_bytes: u64,
     /// Where the buckets of the table are. The single-threaded drivers use shared memory always.
     pub lane: Lane,
 }
@@ -50,6 +53,7 @@ impl Default for Tuning {
             cell_scale: 0.0,
             cluster: 0,
             adaptive: true,
+            history_bytes: 2 << 30,
             lane: Lane::Shared,
         }
     }
@@ -67,8 +71,10 @@ pub struct Commons {
     pub counters: Counters,
     /// Flights for the frames.
     pub log: FlightLog,
-    /// How far entities may run ahead.
+    /// How far entities may run ahead at most.
     pub limits: Limits,
+    /// How far they may at present.
+    pub throttle: Throttle,
     /// Who is how large, if entities regroup by themselves.
     pub circle: Option<Circle>,
     /// The bodies of each entity at the start.
@@ -115,8 +121,7 @@ impl Commons {
         let grid = Grid::new(&radii, scale, buckets);
         let late = known.iter().filter(|entry| is_birth(entry)).count();
         let population = (crews.len() + late) as u32;
-        let circle =
-            (tuning.cluster == 0).then(|| Circle::new(crews.iter().map(Vec::len), largest as u32));
+        let circle = (tuning.cluster == 0).then(|| Circle::new(crews.iter().map(Vec::len), largest as u32));
         let commons = Commons {
             circle,
             table: SharedTable::new(grid.clone()),
@@ -124,6 +129,7 @@ impl Commons {
             counters: Counters::new(population, window, tuning.history, world.time.last_tick),
             log: FlightLog::new(world),
             limits,
+            throttle: Throttle::new(limits, tuning.history_bytes),
             crews,
             births,
             world: world.clone(),

@@ -10,7 +10,9 @@ mod letterbox;
 pub mod overlap;
 mod report;
 pub mod sequential;
+mod stage;
 pub mod taskgraph;
+pub mod throttle;
 pub mod timewarp;
 pub mod trace;
 

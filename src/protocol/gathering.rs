@@ -56,9 +56,8 @@ impl Workspace {
     fn evaluate(&mut self, world: &World, tick: Tick, moment: &Moment<World>) {
         let crew = moment.crew.iter().map(|(place, flight)| (*place, flight));
         let strangers = moment.strangers.iter().map(|stranger| (stranger.body, &stranger.flight));
-        let state = |(place, flight): (Place, &Flight)| {
-            flight.state_at(world, &world.bodies[place as usize], tick)
-        };
+        let state =
+            |(place, flight): (Place, &Flight)| flight.state_at(world, &world.bodies[place as usize], tick);
         self.states.clear();
         self.states.extend(crew.chain(strangers).map(state));
     }

@@ -96,7 +96,9 @@ impl Layout {
 
     /// Pairs of those who share a cell, as numbers in the crew: enough of them to tell who is connected.
     pub(super) fn companions(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.stops.iter().flat_map(|stop| self.passing(&stop.passage).windows(2).map(|pair| (pair[0], pair[1])))
+        self.stops
+            .iter()
+            .flat_map(|stop| self.passing(&stop.passage).windows(2).map(|pair| (pair[0], pair[1])))
     }
 
     /// Numbers in the crew of those who pass a cell.
