@@ -42,12 +42,8 @@ struct Hung {
 
 fn hang(workers: u32, gamma: u32, weights: WeightRule) -> Hung {
     let world = chain();
-    let settings = OverlapSettings {
-        workers: Some(workers),
-        gamma: Some(gamma),
-        weights,
-        ..OverlapSettings::default()
-    };
+    let settings =
+        OverlapSettings { workers: Some(workers), gamma: Some(gamma), weights, ..OverlapSettings::default() };
     let mut bridge = Bridge::new(world.clone(), settings).unwrap();
     let mut crew = bridge.loop_crew();
     let mut gap: f64 = 0.0;
