@@ -322,9 +322,10 @@ impl GroupSolver {
         }
         self.shifts.clear();
         self.shifts.resize(self.motions.len(), Motion::NONE);
-        if self.contacts.overlap() {
+        if self.contacts.overlap() || self.joints.len() > 0 {
             self.contacts.warm_start_apart(&mut self.shifts);
-            for _ in 0..(iterations / APART_SHARE).max(APART_MIN) {
+            for sweep in 0..(iterations / APART_SHARE).max(APART_MIN) {
+                self.joints.sweep_closer(&mut self.shifts, sweep % 2 == 1);
                 self.contacts.sweep_apart(&mut self.shifts);
             }
         }
