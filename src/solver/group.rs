@@ -290,7 +290,7 @@ impl GroupSolver {
     }
 
     fn prepare_joints(&mut self) {
-        let rate = self.world.group.correction / self.world.time.tick_s;
+        let rate = self.world.group.closing / self.world.time.tick_s;
         let fixed = self.active.len();
         let mut joints = std::mem::take(&mut self.joints);
         joints.clear();
