@@ -6,12 +6,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anachron::math::Vec3;
 use anachron::physics::{Aabb, Flight, World};
-use anachron::protocol::{Bucket, Cell, Dynamics, EntityId, Grid, Place, Track};
+use anachron::protocol::{Bucket, Cell, Dynamics, EntityId, Entry, Grid, Layout, Passage, Place, RoughBounds, Track};
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
 use anachron::{Simulation, Sync};
 use criterion::{BatchSize, Criterion, Throughput};
+use smallvec::smallvec;
 
 /// Whole runs: scenario, bodies, ticks.
 const RUNS: &[(&str, u32, u32)] =
@@ -39,8 +41,10 @@ fn track(world: &World, grid: &Grid, body: Place) -> (Arc<Track<World>>, Vec<Cel
     let flight = Flight { since: 0, origin: world.bodies[body as usize].start };
     let bounds: Aabb = world.bounds(body, &flight, 0, 60);
     let mut cells = Vec::new();
-    grid.cells(&bounds, 0, &mut cells);
-    (Arc::new(Track::new((EntityId(body), 0), (body, 0), (0, 60), flight)), cells)
+    grid.cells(&bounds, 0, |cell| cells.push(cell));
+    let layout = Layout::new(grid, world, &[(body, flight)], (0, 60), false);
+    let track = Track::new((EntityId(body), 0), (0, 60), smallvec![(body, flight)], Arc::new(layout));
+    (Arc::new(track), cells)
 }
 
 /// A bucket that many tracks pass, in one cell: what a write sees, adds, and what a rollback leaves behind.
@@ -49,13 +53,14 @@ fn buckets(criterion: &mut Criterion) {
     let radii: Vec<f64> = (0..64).map(|body| world.radius(body)).collect();
     let grid = Grid::new(&radii, 2.0, 1);
     let (_, cells) = track(&world, &grid, 0);
-    let cell = cells[0];
+    let everywhere = Aabb { min: Vec3::repeat(-1e3), max: Vec3::repeat(1e3) };
+    let passage = Passage { cell: cells[0], passers: (0, 1), bounds: RoughBounds::of(&everywhere) };
     for count in [4, 32] {
         let filled = || {
             let mut bucket: Bucket<World> = Bucket::default();
             let tracks: Vec<_> = (0..count).map(|body| track(&world, &grid, body).0).collect();
             for track in &tracks {
-                bucket.add(cell, track.clone());
+                bucket.add(Entry::new(passage, track.clone()));
             }
             (bucket, tracks)
         };
@@ -65,8 +70,8 @@ fn buckets(criterion: &mut Criterion) {
                 filled,
                 |(bucket, _)| {
                     let mut seen = 0;
-                    bucket.visit(black_box(&cell), 0, (0, 60, 0), |_| seen += 1);
-                    bucket.add(cell, newcomer.clone());
+                    bucket.visit(black_box(&passage), EntityId(count), (0, 60, 0), |_| seen += 1);
+                    bucket.add(Entry::new(passage, newcomer.clone()));
                     seen
                 },
                 BatchSize::SmallInput,
@@ -79,7 +84,7 @@ fn buckets(criterion: &mut Criterion) {
                     for track in tracks.iter() {
                         track.cut(track.first);
                     }
-                    bucket.visit(black_box(&cell), 0, (0, 60, 0), |_| ());
+                    bucket.visit(black_box(&passage), EntityId(count), (0, 60, 0), |_| ());
                     bucket.len()
                 },
                 BatchSize::SmallInput,

@@ -2,30 +2,49 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use smallvec::SmallVec;
+
 use crate::frame::Frame;
-use crate::physics::{Flight, World};
+use crate::physics::{BodyDef, Flight, World};
 use crate::protocol::Place;
-use crate::state::BodyState;
 use crate::time::Tick;
 
-/// The flights of one body, with the tick each begins at, ascending; none from where it is no more.
-type Flights = Vec<(Tick, Option<Flight>)>;
+/// The flights of one body, with the tick each begins at, ascending; none from where it is no more. Mostly one:
+/// those lie next to each other, and a frame is one walk through memory.
+type Flights = SmallVec<[(Tick, Option<Flight>); 1]>;
+
+/// Neighbours in the list share a lock, so that a frame need not take one for every body.
+const SHELF: usize = 32;
 
 /// The flights of every body that frames may still need, with the tick each begins at.
 pub struct FlightLog {
-    bodies: boxcar::Vec<Mutex<Flights>>,
+    /// Every shelf but the last is full.
+    shelves: boxcar::Vec<Mutex<Vec<Flights>>>,
 }
 
 impl FlightLog {
     /// A log in which every body of the scene has begun to fly at tick 0.
     pub fn new(world: &World) -> Self {
-        let begun = |start: &BodyState| Mutex::new(vec![(0, Some(Flight { since: 0, origin: *start }))]);
-        FlightLog { bodies: world.bodies.at_start().iter().map(|body| begun(&body.start)).collect() }
+        let begun = |body: &BodyDef| -> Flights {
+            SmallVec::from_buf([(0, Some(Flight { since: 0, origin: body.start }))])
+        };
+        let shelf = |bodies: &[BodyDef]| {
+            let mut shelf = Vec::with_capacity(SHELF);
+            shelf.extend(bodies.iter().map(begun));
+            Mutex::new(shelf)
+        };
+        FlightLog { shelves: world.bodies.at_start().chunks(SHELF).map(shelf).collect() }
     }
 
-    /// Makes room for one more body, which has yet to take off.
+    /// Makes room for one more body, which has yet to take off. One caller at a time.
     pub fn make_room(&self) {
-        self.bodies.push(Mutex::default());
+        let last = self.shelves.count().checked_sub(1).map(|last| &self.shelves[last]);
+        if let Some(mut shelf) = last.map(lock).filter(|shelf| shelf.len() < SHELF) {
+            return shelf.push(Flights::new());
+        }
+        let mut shelf = Vec::with_capacity(SHELF);
+        shelf.push(Flights::new());
+        self.shelves.push(Mutex::new(shelf));
     }
 
     /// Takes back the flights of a body that begin after `tick`.
@@ -41,16 +60,15 @@ impl FlightLog {
     /// The frame at a tick that global virtual time has reached. Frames must be asked for in order: what only
     /// earlier ones need is dropped.
     pub fn frame(&self, world: &World, tick: Tick) -> Frame {
-        let count = self.bodies.count();
-        let mut bodies = Vec::with_capacity(count);
-        for place in 0..count {
-            let flight = self.with(place as Place, |flights| {
+        let mut bodies = Vec::with_capacity(self.shelves.count() * SHELF);
+        for (number, shelf) in self.shelves.iter() {
+            for (at, flights) in lock(shelf).iter_mut().enumerate() {
                 drop_superseded(flights, tick);
-                flights.first().filter(|(from, _)| *from <= tick).and_then(|(_, flight)| *flight)
-            });
-            if let Some(flight) = flight {
-                let body = &world.bodies[place];
-                bodies.push((body.id, flight.state_at(world, body, tick)));
+                let current = flights.first().filter(|(from, _)| *from <= tick);
+                if let Some(flight) = current.and_then(|(_, flight)| flight.as_ref()) {
+                    let body = &world.bodies[number * SHELF + at];
+                    bodies.push((body.id, flight.state_at(world, body, tick)));
+                }
             }
         }
         let index = tick / u64::from(world.time.ticks_per_frame);
@@ -59,14 +77,17 @@ impl FlightLog {
 
     /// Drops what no frame from `gvt` on needs.
     pub fn clear_before(&self, gvt: Tick) {
-        for body in 0..self.bodies.count() {
-            self.with(body as Place, |flights| drop_superseded(flights, gvt));
+        for (_, shelf) in self.shelves.iter() {
+            lock(shelf).iter_mut().for_each(|flights| drop_superseded(flights, gvt));
         }
     }
 
     /// Number of flights kept, of all bodies together.
     pub fn len(&self) -> usize {
-        (0..self.bodies.count()).map(|body| self.with(body as Place, |flights| flights.len())).sum()
+        self.shelves
+            .iter()
+            .map(|(_, shelf)| lock(shelf).iter().map(|flights| flights.len()).sum::<usize>())
+            .sum()
     }
 
     /// Whether there are none.
@@ -75,12 +96,19 @@ impl FlightLog {
     }
 
     fn with<T>(&self, body: Place, act: impl FnOnce(&mut Flights) -> T) -> T {
-        act(&mut self.bodies[body as usize].lock().unwrap_or_else(PoisonError::into_inner))
+        let (shelf, at) = (body as usize / SHELF, body as usize % SHELF);
+        act(&mut lock(&self.shelves[shelf])[at])
     }
+}
+
+fn lock(shelf: &Mutex<Vec<Flights>>) -> std::sync::MutexGuard<'_, Vec<Flights>> {
+    shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Keeps the flight at `tick` and those that begin later.
 fn drop_superseded(flights: &mut Flights, tick: Tick) {
-    let later = flights.partition_point(|(from, _)| *from <= tick);
-    flights.drain(..later.saturating_sub(1));
+    if flights.len() > 1 {
+        let later = flights.partition_point(|(from, _)| *from <= tick);
+        flights.drain(..later.saturating_sub(1));
+    }
 }

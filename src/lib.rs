@@ -64,8 +64,10 @@ pub mod scenarios;
 pub mod scene;
 pub mod solver;
 pub mod state;
+mod ticket;
 pub mod time;
 pub mod tvht;
+pub mod verify;
 
 pub use std::ops::ControlFlow;
 

@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// Actors allocate and free small things all the time, often on another thread.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     anachron::cli::main()
 }

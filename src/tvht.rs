@@ -5,21 +5,19 @@
 //! across a message. In the **message lane** every bucket is an actor, and a ticket with the plan travels from
 //! bucket to bucket in the same order, locking as it goes; the last one answers and sends the keys back.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix::prelude::*;
 use smallvec::SmallVec;
 
+use crate::executor::crowd::Commons;
 use crate::executor::timewarp::{Runtime, Trouble};
 use crate::executor::trace::Phase;
 use crate::physics::World;
-use crate::protocol::{Bucket, Cell, Dynamics, Found, Grid, Place, Plan, Track, Version, Written};
+use crate::protocol::{Bucket, Dynamics, Grid, Plan, Search, Written};
+use crate::ticket::{Keeper, Passed, Ticket};
 use crate::time::Tick;
-
-/// A track covers at most about so many cells; faster bodies take shorter steps.
-const CELLS_MAX: f64 = 64.0;
 
 /// Where the buckets are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,95 +27,6 @@ pub enum Lane {
     Shared,
     /// Each in an actor of its own.
     Actors,
-}
-
-/// One body of a plan: its track, and the cells it passes.
-struct Path<D: Dynamics> {
-    track: Arc<Track<D>>,
-    cells: Vec<Cell>,
-}
-
-/// A plan on its way through the buckets.
-pub(crate) struct Search<D: Dynamics> {
-    plan: Plan<D>,
-    gvt: Tick,
-    paths: SmallVec<[Path<D>; 1]>,
-    /// The buckets of all its cells, ascending.
-    numbers: SmallVec<[u32; 8]>,
-    /// The first tick at which it meets somebody, as far as is known, and whom.
-    last: Tick,
-    found: Vec<Found<D>>,
-    /// Pairs that have been compared: they may share several cells.
-    compared: Vec<(Place, Place, Version, Tick)>,
-}
-
-impl<D: Dynamics> Search<D> {
-    pub fn new(grid: &Grid, dynamics: &D, plan: Plan<D>, gvt: Tick) -> Self {
-        let mut last = plan.last;
-        for (body, flight) in &plan.crew {
-            let level = grid.level_of(dynamics.radius(*body));
-            while last > plan.first
-                && grid.coverage(&dynamics.bounds(*body, flight, plan.first, last), level) > CELLS_MAX
-            {
-                last = plan.first + (last - plan.first) / 2;
-            }
-        }
-        let path = |(body, flight): &(Place, D::Flight)| {
-            let level = grid.level_of(dynamics.radius(*body));
-            let mut cells = Vec::new();
-            grid.cells(&dynamics.bounds(*body, flight, plan.first, last), level, &mut cells);
-            let owner = (plan.entity, plan.version);
-            let track = Track::new(owner, (*body, level), (plan.first, last), flight.clone());
-            Path { track: Arc::new(track), cells }
-        };
-        let paths: SmallVec<[Path<D>; 1]> = plan.crew.iter().map(path).collect();
-        let mut numbers: SmallVec<[u32; 8]> =
-            paths.iter().flat_map(|path| &path.cells).map(|cell| grid.bucket(cell)).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        Search { plan, gvt, paths, numbers, last, found: Vec::new(), compared: Vec::new() }
-    }
-
-    /// Looks into one bucket for whoever it meets first, and leaves its tracks there.
-    fn pass(&mut self, grid: &Grid, dynamics: &D, number: u32, bucket: &mut Bucket<D>) {
-        let Search { plan, gvt, paths, last, found, compared, .. } = self;
-        for path in paths.iter() {
-            let mine = &path.track;
-            for cell in path.cells.iter().filter(|cell| grid.bucket(cell) == number) {
-                bucket.visit(cell, mine.level, (plan.first, plan.last, *gvt), |other| {
-                    let pair = (mine.body, other.body, other.version, other.first);
-                    if other.entity == plan.entity || compared.contains(&pair) {
-                        return;
-                    }
-                    compared.push(pair);
-                    // Its owner may be cutting it at this moment; then this is an empty range.
-                    let (from, to) =
-                        (plan.first.max(other.first), (*last).min(other.end().saturating_sub(1)));
-                    if from > to {
-                        return;
-                    }
-                    let (a, b) = ((mine.body, &mine.flight), (other.body, &other.flight));
-                    if let Some(tick) = dynamics.first_touch(a, b, from, to) {
-                        if tick < *last {
-                            *last = tick;
-                            found.clear();
-                        }
-                        found.push(Found { own: mine.body, other: other.clone() });
-                    }
-                });
-                bucket.add(*cell, mine.clone());
-            }
-        }
-    }
-
-    /// All buckets have been passed: the tracks are cut where they meet somebody.
-    fn finish(self) -> (Plan<D>, Written<D>) {
-        for path in &self.paths {
-            path.track.cut(self.last + 1);
-        }
-        let tracks = self.paths.into_iter().map(|path| path.track).collect();
-        (self.plan, Written { last: self.last, found: self.found, tracks })
-    }
 }
 
 /// The buckets in shared memory.
@@ -137,13 +46,12 @@ impl<D: Dynamics> SharedTable<D> {
     /// reported.
     pub fn write(&self, dynamics: &D, plan: Plan<D>, gvt: Tick) -> (Plan<D>, Written<D>) {
         let mut search = Search::new(&self.grid, dynamics, plan, gvt);
-        let numbers = search.numbers.clone();
         let mut locked: SmallVec<[MutexGuard<Bucket<D>>; 8]> =
-            numbers.iter().map(|number| lock(&self.buckets[*number as usize])).collect();
-        for (number, bucket) in numbers.iter().zip(&mut locked) {
-            search.pass(&self.grid, dynamics, *number, bucket);
+            search.buckets().into_iter().map(|number| lock(&self.buckets[number as usize])).collect();
+        for bucket in &mut locked {
+            search.pass(dynamics, bucket);
         }
-        // Cut before the locks are let go: nobody sees more of the tracks than is true.
+        // Cut before the locks are let go: nobody sees more of the track than is true.
         search.finish()
     }
 
@@ -163,29 +71,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A plan that travels from bucket to bucket, holding each it has passed.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Ticket {
-    search: Search<World>,
-    /// How many buckets it holds already.
-    held: usize,
-}
-
-impl Ticket {
-    pub fn new(search: Search<World>) -> Self {
-        Ticket { search, held: 0 }
-    }
-
-    /// It has been through all its buckets.
-    pub fn finish(self) -> (Plan<World>, Written<World>) {
-        self.search.finish()
-    }
-
-    /// The bucket it wants next; none if it has them all.
-    pub fn wants(&self) -> Option<u32> {
-        self.search.numbers.get(self.held).copied()
-    }
+impl actix::Message for Ticket<World> {
+    type Result = ();
 }
 
 /// The ticket that held the bucket has gone through.
@@ -193,46 +80,45 @@ impl Ticket {
 #[rtype(result = "()")]
 pub(crate) struct LetGo;
 
-/// A bucket as an actor: one ticket at a time, the others in the order they came.
+/// The keeper of a bucket as an actor.
 pub(crate) struct BucketActor {
     number: u32,
-    bucket: Bucket<World>,
-    is_held: bool,
-    queue: VecDeque<Ticket>,
+    keeper: Keeper<World>,
     runtime: Arc<Runtime>,
     arbiter: usize,
 }
 
 impl BucketActor {
     pub fn new(number: u32, runtime: Arc<Runtime>, arbiter: usize) -> Self {
-        let (bucket, queue) = (Bucket::default(), VecDeque::new());
-        BucketActor { number, bucket, is_held: false, queue, runtime, arbiter }
+        BucketActor { number, keeper: Keeper::new(number), runtime, arbiter }
     }
 
-    /// Takes a ticket and sends it on; from the last bucket the answer goes out.
-    fn take(&mut self, mut ticket: Ticket) {
-        self.is_held = true;
+    /// Lets the keeper do something, and sends on the ticket it lets pass; from the last bucket the answer goes out.
+    fn keep(&mut self, act: impl FnOnce(&mut Keeper<World>, &Commons) -> Option<Passed<World>>) {
         let runtime = self.runtime.clone();
-        let (since, entries) = (runtime.trace_now(), self.bucket.len());
-        let who = (Some(ticket.search.plan.entity), ticket.search.plan.first);
-        let passed = catch_unwind(AssertUnwindSafe(|| {
-            ticket.search.pass(&runtime.commons.grid, &runtime.commons.world, self.number, &mut self.bucket);
-            ticket.held += 1;
-            ticket
-        }));
-        runtime.meter(self.arbiter).entries(entries, self.bucket.len());
-        match passed {
-            Ok(ticket) if ticket.wants().is_some() => runtime.pass_on(ticket),
-            Ok(ticket) => {
-                let numbers = ticket.search.numbers.clone();
-                let (plan, written) = ticket.finish();
+        let (since, entries) = (runtime.trace_now(), self.keeper.bucket.len());
+        let passed = catch_unwind(AssertUnwindSafe(|| act(&mut self.keeper, &runtime.commons)));
+        runtime.meter(self.arbiter).entries(entries, self.keeper.bucket.len());
+        let who = match passed {
+            Ok(None) => return,
+            Ok(Some(Passed::On { ticket, .. })) => {
+                let who = (Some(ticket.plan().entity), ticket.plan().first);
+                runtime.pass_on(ticket);
+                who
+            }
+            Ok(Some(Passed::Home { plan, written, keys })) => {
+                let who = (Some(plan.entity), plan.first);
                 runtime.answer(plan, written);
-                for number in numbers {
+                for number in keys {
                     runtime.let_go(number);
                 }
+                who
             }
-            Err(_) => runtime.end(Some(Trouble::Bucket { number: self.number })),
-        }
+            Err(_) => {
+                runtime.end(Some(Trouble::Bucket { number: self.number }));
+                (None, 0)
+            }
+        };
         if let Some(since) = since {
             runtime.trace(self.arbiter, Phase::Bucket, who, since);
         }
@@ -243,12 +129,12 @@ impl Actor for BucketActor {
     type Context = Context<Self>;
 }
 
-impl Handler<Ticket> for BucketActor {
+impl Handler<Ticket<World>> for BucketActor {
     type Result = ();
 
-    fn handle(&mut self, ticket: Ticket, _: &mut Context<Self>) {
+    fn handle(&mut self, ticket: Ticket<World>, _: &mut Context<Self>) {
         self.runtime.meter(self.arbiter).ticket();
-        if self.is_held { self.queue.push_back(ticket) } else { self.take(ticket) }
+        self.keep(|keeper, commons| keeper.arrive(ticket, &*commons.world));
     }
 }
 
@@ -257,9 +143,6 @@ impl Handler<LetGo> for BucketActor {
 
     fn handle(&mut self, _: LetGo, _: &mut Context<Self>) {
         self.runtime.meter(self.arbiter).let_go();
-        self.is_held = false;
-        if let Some(next) = self.queue.pop_front() {
-            self.take(next);
-        }
+        self.keep(|keeper, commons| keeper.let_go(&*commons.world));
     }
 }

@@ -7,16 +7,14 @@
 
 #[path = "support/carrier.rs"]
 mod carrier;
-#[path = "support/tiny_world.rs"]
-mod tiny_world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use anachron::protocol::Stats;
+use anachron::protocol::{Fault, Stats};
+use anachron::verify::tiny::Tiny;
 use carrier::Way;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
-use tiny_world::Tiny;
 
 fn any_world() -> impl Strategy<Value = Tiny> {
     let chance = |often: &'static [u64]| prop::sample::select(often);
@@ -31,6 +29,7 @@ fn any_world() -> impl Strategy<Value = Tiny> {
             sticky,
             bumpy,
             last_tick,
+            fault: Fault::None,
         },
     )
 }

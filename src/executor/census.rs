@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::crowd::Commons;
 use crate::physics::{Flight, World};
-use crate::protocol::{Cell, Counters, Dynamics, Entity, Message, Track};
+use crate::protocol::{Counters, Dynamics, Entity, Entry, Message};
 use crate::time::Tick;
 
 /// What was counted in a speculative run.
@@ -288,10 +288,14 @@ impl Stocktaking {
 
     /// Looks, if it is time to.
     pub fn look<'a>(&mut self, commons: &Commons, meters: impl Iterator<Item = &'a Meter>) {
-        let started = Instant::now();
-        if started < self.next {
-            return;
+        if Instant::now() >= self.next {
+            self.look_now(commons, meters);
         }
+    }
+
+    /// Looks, whatever the time: short runs are over before it is time to.
+    pub fn look_now<'a>(&mut self, commons: &Commons, meters: impl Iterator<Item = &'a Meter>) {
+        let started = Instant::now();
         let in_actors: u64 = meters.map(|meter| meter.entries.get()).sum();
         self.table = self.table.max(commons.table.len() as u64 + in_actors);
         self.log = self.log.max(commons.log.len() as u64);
@@ -334,7 +338,7 @@ impl Census {
             segments_peak,
             history_bytes: (segments_peak as f64 * ratio(bytes, segments)) as u64,
             table_entries_peak: stock.table,
-            table_bytes: stock.table * size_of::<(Cell, std::sync::Arc<Track<World>>)>() as u64,
+            table_bytes: stock.table * size_of::<Entry<World>>() as u64,
             log_entries_peak: stock.log,
             log_bytes: stock.log * size_of::<(Tick, Flight)>() as u64,
         };

@@ -16,7 +16,7 @@ use super::{Job, RunError, Tally};
 use crate::frame::Frame;
 use crate::inputs::{self, Entry};
 use crate::physics::{Flight, World};
-use crate::protocol::{Entity, EntityId, Forward, Message, Now, Outbox, Place, Stats, Step};
+use crate::protocol::{Crew, Entity, EntityId, Forward, Message, Now, Outbox, Place, Stats, Step};
 use crate::time::Tick;
 
 /// Who acts from outside, in the place of a sender.
@@ -83,6 +83,7 @@ fn run_counted(
     }
     let ticks = if flow.is_continue() { job.world.time.last_tick } else { run.commons.counters.gvt() };
     let meters = std::iter::once(&run.meter);
+    run.stock.look_now(&run.commons, std::iter::once(&run.meter));
     let census = Census::of(meters, &run.rounds, &run.stock, run.commons.limits.window, &[]);
     Ok((tally(&stats, ticks), stats, census))
 }
@@ -123,7 +124,7 @@ enum Mail {
 /// A step that has been taken back, to be compared with its repetition.
 struct Rehearsal {
     first: Tick,
-    crew: Vec<(Place, Flight)>,
+    crew: Crew<World>,
     /// Somebody has told the entity something since: it may now do otherwise.
     is_disturbed: bool,
 }
@@ -299,7 +300,8 @@ impl Run {
         match entity.step(world, limits, now, &mut self.out) {
             Step::Write(plan) => {
                 let (plan, written) = table.write(world, plan, now.gvt);
-                let (first, crew) = (plan.first, self.rehearsals.is_some().then(|| plan.crew.clone()));
+                let (first, crew) =
+                    (plan.first, self.rehearsals.is_some().then(|| written.track.crew.clone()));
                 entity.written(plan, written, &mut self.out);
                 self.meter.stepped(entity.lvt().saturating_sub(now.floor), entity);
                 if let Some(crew) = crew {
@@ -316,7 +318,7 @@ impl Run {
 
     /// Takes back a step that was done for the first time; compares one that was done again. The first step of all
     /// has nothing to be taken back to.
-    fn do_twice(&mut self, id: EntityId, first: Tick, crew: Vec<(Place, Flight)>) {
+    fn do_twice(&mut self, id: EntityId, first: Tick, crew: Crew<World>) {
         let Some(rehearsals) = &mut self.rehearsals else { return };
         let rehearsal = &mut rehearsals[id.0 as usize];
         match rehearsal.take_if(|known| known.first == first) {

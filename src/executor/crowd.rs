@@ -8,6 +8,7 @@ use super::{RunError, Tally};
 use crate::frame::Frame;
 use crate::gvt::FlightLog;
 use crate::inputs::Entry;
+use crate::math::Vec3;
 use crate::physics::{Deed, Flight, World};
 use crate::protocol::{Counters, Dynamics, Entity, EntityId, Grid, Limits, Outbox, Place, Stats};
 use crate::time::Tick;
@@ -24,7 +25,7 @@ pub struct Tuning {
     pub contact_window: Option<u64>,
     /// Number of buckets of the table; 0 for as many as suit the scene.
     pub buckets: u32,
-    /// Width of a cell in diameters of the typical body.
+    /// Width of a cell in diameters of the typical body; 0 for what suits the scene.
     pub cell_scale: f64,
     /// Bodies per entity.
     pub cluster: u32,
@@ -41,7 +42,7 @@ impl Default for Tuning {
             history: 0,
             contact_window: None,
             buckets: 0,
-            cell_scale: 2.0,
+            cell_scale: 0.0,
             cluster: 1,
             adaptive: true,
             lane: Lane::Shared,
@@ -76,13 +77,13 @@ impl Commons {
         let scene = world.bodies.at_start().len();
         let radii: Vec<f64> = (0..scene as Place).map(|place| world.radius(place)).collect();
         let most = if tuning.lane == Lane::Actors { 1 << 12 } else { 1 << 20 };
-        let suited = (4 * radii.len()).next_power_of_two().clamp(64, most) as u32;
+        let suited = (2 * radii.len()).next_power_of_two().clamp(64, most) as u32;
         let buckets = if tuning.buckets == 0 { suited } else { tuning.buckets };
         let window = tuning.window.max(1);
         let limits = Limits {
             window,
             contact_window: tuning.contact_window,
-            stride_min: window.div_ceil(2),
+            stride_min: (3 * window).div_ceil(4),
             adaptive: tuning.adaptive,
             last_tick: world.time.last_tick,
         };
@@ -92,7 +93,8 @@ impl Commons {
                 births[*body as usize] = EntityId(at as u32);
             }
         }
-        let grid = Grid::new(&radii, tuning.cell_scale, buckets);
+        let scale = if tuning.cell_scale == 0.0 { suited_scale(world) } else { tuning.cell_scale };
+        let grid = Grid::new(&radii, scale, buckets);
         let late = known.iter().filter(|entry| is_birth(entry)).count();
         let population = (crews.len() + late) as u32;
         let commons = Commons {
@@ -167,6 +169,14 @@ pub(crate) fn is_birth(entry: &Entry) -> bool {
     matches!(entry.action.deed, Deed::Appear(_))
 }
 
+/// Widths of cells that are tried, in diameters of the typical body.
+const SCALES: [f64; 5] = [4.0, 3.2, 2.5, 2.0, 1.6];
+const NARROWEST: f64 = 1.25;
+/// More bodies in the cell of a body are too many.
+const CROWDED: f64 = 4.0;
+/// So many bodies tell how crowded a scene is.
+const SAMPLE: usize = 1 << 14;
+
 /// Neighbours along a space-filling order, in groups of `size`. Bodies of a crew are in ascending order.
 fn crews(world: &World, size: usize) -> Vec<Vec<Place>> {
     let mut order: Vec<Place> = (0..world.bodies.at_start().len() as Place).collect();
@@ -178,6 +188,24 @@ fn crews(world: &World, size: usize) -> Vec<Vec<Place>> {
         crew.sort_unstable();
     }
     crews
+}
+
+/// The width of cells, in diameters of the typical body, that suits a scene: the wider, the fewer cells a flight
+/// passes, but the more strangers are in them.
+fn suited_scale(world: &World) -> f64 {
+    let bodies = &world.bodies.at_start()[..world.bodies.at_start().len().min(SAMPLE)];
+    let mut radii: Vec<f64> = bodies.iter().map(|body| body.radius).collect();
+    radii.sort_unstable_by(f64::total_cmp);
+    let Some(typical) = radii.get(radii.len() / 2) else { return SCALES[0] };
+    let crowding = |scale: f64| {
+        let width = 2.0 * typical * scale;
+        let cell = |x: Vec3| [x.x, x.y, x.z].map(|c| (c / width).floor() as i64);
+        let mut cells: Vec<[i64; 3]> = bodies.iter().map(|body| cell(body.start.x)).collect();
+        cells.sort_unstable();
+        let company: usize = cells.chunk_by(|a, b| a == b).map(|cell| cell.len() * cell.len()).sum();
+        company as f64 / bodies.len() as f64
+    };
+    SCALES.into_iter().find(|scale| crowding(*scale) <= CROWDED).unwrap_or(NARROWEST)
 }
 
 /// Position along a curve that keeps neighbours together: the bits of the three coordinates interleaved.

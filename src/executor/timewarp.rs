@@ -23,9 +23,10 @@ use crate::frame::Frame;
 use crate::ids::BodyId;
 use crate::inputs::{self, Door, Entry, InputError};
 use crate::physics::World;
-use crate::protocol::{Entity, EntityId, Now, Place, Plan, Stats, Written};
+use crate::protocol::{Entity, EntityId, Now, Place, Plan, Search, Stats, Written};
+use crate::ticket::Ticket;
 use crate::time::Tick;
-use crate::tvht::{BucketActor, Lane, LetGo, Search, Ticket};
+use crate::tvht::{BucketActor, Lane, LetGo};
 
 /// Frames that may be settled but not yet taken.
 const FRAMES_AHEAD: u64 = 256;
@@ -123,7 +124,7 @@ impl Runtime {
     }
 
     /// Sends a ticket to the bucket it wants next.
-    pub fn pass_on(&self, ticket: Ticket) {
+    pub fn pass_on(&self, ticket: Ticket<World>) {
         let number = ticket.wants().expect("invariant: a plan covers at least one cell");
         self.buckets()[number as usize].do_send(ticket);
     }
@@ -366,6 +367,7 @@ pub fn run(
     let flow = flow.map_err(|()| RunError::Stalled(describe(&account, last_tick)))?;
     let ticks = if flow.is_continue() { last_tick } else { runtime.commons.counters.gvt() };
     let meters = runtime.seats().iter().map(|seat| &seat.meter);
+    stock.look_now(&runtime.commons, meters.clone());
     let mut census = Census::of(meters, &runtime.rounds, &stock, runtime.commons.limits.window, &busy);
     census.start_stop_s = began.elapsed().saturating_sub(acted).as_secs_f64();
     Ok((tally(&account.stats, ticks), account.stats, census))

@@ -24,7 +24,23 @@ pub struct Flight {
 impl Flight {
     /// The state at `tick`, which must not lie before the origin. Allocates nothing.
     pub fn state_at(&self, world: &World, body: &BodyDef, tick: Tick) -> BodyState {
+        if let Inertia::Isotropic { .. } = body.inertia {
+            return self.spinning_state_at(world, tick);
+        }
         FlightCursor::new(*self).state_at(world, body, tick)
+    }
+
+    /// The state of a body that does not tumble: closed form.
+    #[inline]
+    fn spinning_state_at(&self, world: &World, tick: Tick) -> BodyState {
+        let Flight { since, origin } = self;
+        if tick == *since {
+            return *origin;
+        }
+        let x = self.position_at(world, tick);
+        let v = self.velocity_at(world, tick);
+        let q = rotation_exp(origin.w * world.time.span_s(*since, tick)) * origin.q;
+        BodyState { x, q, v, w: origin.w }
     }
 
     /// Position at `tick`: closed form for every body.
@@ -96,10 +112,7 @@ impl FlightCursor {
         let x = self.flight.position_at(world, tick);
         let v = self.flight.velocity_at(world, tick);
         match &body.inertia {
-            Inertia::Isotropic { .. } => {
-                let q = rotation_exp(origin.w * world.time.span_s(since, tick)) * origin.q;
-                BodyState { x, q, v, w: origin.w }
-            }
+            Inertia::Isotropic { .. } => self.flight.spinning_state_at(world, tick),
             // What does not turn does not tumble: exact, and as cheap as a ball.
             Inertia::Principal { .. } if origin.w == Vec3::zeros() => {
                 BodyState { x, q: origin.q, v, w: origin.w }

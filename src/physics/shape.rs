@@ -71,6 +71,12 @@ impl Aabb {
             && other.min.z <= self.max.z
     }
 
+    /// Whether all of the other is in this one.
+    #[inline]
+    pub fn contains(&self, other: &Aabb) -> bool {
+        (0..3).all(|k| self.min[k] <= other.min[k] && other.max[k] <= self.max[k])
+    }
+
     /// The smallest box around both.
     #[inline]
     pub fn union(&self, other: &Aabb) -> Aabb {

@@ -3,39 +3,38 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::dynamics::{Dynamics, Place};
+use super::dynamics::{Crew, Dynamics, Place};
 use super::grid::Cell;
+use super::layout::{Layout, Passage};
 use super::message::{EntityId, Version};
 use crate::time::Tick;
 
-/// The flight of one body over a range of ticks, shared by all buckets it passes.
+/// The flights of a crew over a range of ticks: one object for each step, shared by all buckets it passes.
 pub struct Track<D: Dynamics + ?Sized> {
-    /// Whose body.
+    /// Whose.
     pub entity: EntityId,
-    /// Which body.
-    pub body: Place,
     /// Version of the entity at these ticks.
     pub version: Version,
-    /// Level of the body in the grid.
-    pub level: u8,
     /// First tick.
     pub first: Tick,
     /// One more than the last tick. Lowered when the owner takes back what comes after.
     end: AtomicU64,
-    /// The motion.
-    pub flight: D::Flight,
+    /// Bodies in ascending order, and their flights.
+    pub crew: Crew<D>,
+    /// Where in the grid they are.
+    pub layout: Arc<Layout>,
 }
 
 impl<D: Dynamics + ?Sized> Track<D> {
     /// A track that covers `first..=last`.
     pub fn new(
         owner: (EntityId, Version),
-        body: (Place, u8),
         ticks: (Tick, Tick),
-        flight: D::Flight,
+        crew: Crew<D>,
+        layout: Arc<Layout>,
     ) -> Self {
         let end = AtomicU64::new(ticks.1 + 1);
-        Track { entity: owner.0, version: owner.1, body: body.0, level: body.1, first: ticks.0, end, flight }
+        Track { entity: owner.0, version: owner.1, first: ticks.0, end, crew, layout }
     }
 
     /// One more than the last tick it covers.
@@ -44,24 +43,88 @@ impl<D: Dynamics + ?Sized> Track<D> {
         self.end.load(Ordering::Acquire)
     }
 
+    /// Another track like this one, that is cut by itself.
+    pub(crate) fn apart(&self) -> Self
+    where
+        D: Sized,
+    {
+        let (owner, ticks) = ((self.entity, self.version), (self.first, self.first));
+        let track = Track::new(owner, ticks, self.crew.clone(), self.layout.clone());
+        track.cut(self.end());
+        track
+    }
+
     /// Takes back everything from `end` on. A reader that still sees the old end reports a contact with a version
     /// that is gone, and is told so.
     pub fn cut(&self, end: Tick) {
         self.end.store(end, Ordering::Release);
     }
+
+    /// The flight of a body of the crew.
+    pub fn flight_of(&self, body: Place) -> Option<&D::Flight> {
+        let at = self.crew.binary_search_by_key(&body, |(place, _)| *place).ok()?;
+        Some(&self.crew[at].1)
+    }
 }
 
 /// A contact that a write came upon.
+#[derive(Clone)]
 pub struct Found<D: Dynamics + ?Sized> {
     /// The writer's body.
     pub own: Place,
     /// The track it touches.
     pub other: Arc<Track<D>>,
+    /// The number in the other crew of the body it touches.
+    pub at: u32,
+}
+
+impl<D: Dynamics + ?Sized> Found<D> {
+    /// The body it touches, and its flight.
+    pub fn stranger(&self) -> &(Place, D::Flight) {
+        &self.other.crew[self.at as usize]
+    }
+}
+
+/// A track in a cell. What decides whether it matters is kept here, so that most entries are passed over without
+/// a look at their tracks.
+#[derive(Clone)]
+pub struct Entry<D: Dynamics + ?Sized> {
+    passage: Passage,
+    /// Whose.
+    entity: EntityId,
+    first: Tick,
+    /// One more than the last tick when it was written; the track knows whether it has been cut since.
+    end: Tick,
+    /// The track.
+    pub track: Arc<Track<D>>,
+}
+
+impl<D: Dynamics + ?Sized> Entry<D> {
+    /// A track that passes a cell with some of its crew.
+    pub fn new(passage: Passage, track: Arc<Track<D>>) -> Self {
+        Entry { passage, entity: track.entity, first: track.first, end: track.end(), track }
+    }
+
+    /// The same with another track, which stands for the same flights.
+    pub(crate) fn with(&self, track: Arc<Track<D>>) -> Self {
+        Entry { track, passage: self.passage, ..*self }
+    }
+
+    /// Where.
+    pub fn cell(&self) -> &Cell {
+        &self.passage.cell
+    }
+
+    /// Numbers in the crew of those who pass this cell.
+    pub fn passers(&self) -> &[u32] {
+        self.track.layout.passing(&self.passage)
+    }
 }
 
 /// The tracks that pass some cells.
+#[derive(Clone)]
 pub struct Bucket<D: Dynamics + ?Sized> {
-    entries: Vec<(Cell, Arc<Track<D>>)>,
+    entries: Vec<Entry<D>>,
 }
 
 impl<D: Dynamics + ?Sized> Default for Bucket<D> {
@@ -71,33 +134,46 @@ impl<D: Dynamics + ?Sized> Default for Bucket<D> {
 }
 
 impl<D: Dynamics + ?Sized> Bucket<D> {
-    /// Shows every track of others in `cell` that may meet a track on `level` within `first..=last`, and drops
-    /// what lies below `gvt`. Two bodies meet on the coarser of their levels only.
+    /// Shows every track of entities other than `entity` that may meet a passage within `first..=last`, and
+    /// drops what lies below `gvt`.
     pub fn visit(
         &mut self,
-        cell: &Cell,
-        level: u8,
+        passage: &Passage,
+        entity: EntityId,
         (first, last, gvt): (Tick, Tick, Tick),
-        mut see: impl FnMut(&Arc<Track<D>>),
+        mut see: impl FnMut(&Entry<D>),
     ) {
         let mut at = 0;
         while at < self.entries.len() {
-            let (here, track) = &self.entries[at];
-            let end = track.end();
-            if end <= gvt || end <= track.first {
+            let entry = &self.entries[at];
+            if entry.end <= gvt {
                 self.entries.swap_remove(at);
                 continue;
             }
-            if here == cell && track.first <= last && end > first && cell.level() == level.max(track.level) {
-                see(track);
+            let is_here = entry.passage.cell == passage.cell && entry.entity != entity;
+            let is_now = entry.first <= last && entry.end > first;
+            if is_here && is_now && entry.passage.bounds.overlaps(&passage.bounds) {
+                let end = entry.track.end();
+                if end <= gvt || end <= entry.first {
+                    self.entries.swap_remove(at);
+                    continue;
+                }
+                if end > first {
+                    see(entry);
+                }
             }
             at += 1;
         }
     }
 
     /// Adds a track to a cell.
-    pub fn add(&mut self, cell: Cell, track: Arc<Track<D>>) {
-        self.entries.push((cell, track));
+    pub fn add(&mut self, entry: Entry<D>) {
+        self.entries.push(entry);
+    }
+
+    /// Every entry.
+    pub(crate) fn entries(&self) -> &[Entry<D>] {
+        &self.entries
     }
 
     /// Number of entries.

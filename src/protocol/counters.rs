@@ -36,6 +36,20 @@ pub struct Counters {
     last_tick: Tick,
 }
 
+impl Clone for Counters {
+    /// As they are at this moment, for those who look at one moment at a time.
+    fn clone(&self) -> Self {
+        Counters {
+            slots: self.slots.iter().map(|slot| AtomicU32::new(slot.load(SeqCst))).collect(),
+            gvt: AtomicU64::new(self.gvt.load(SeqCst)),
+            floor: AtomicU64::new(self.floor.load(SeqCst)),
+            scanning: AtomicBool::new(self.scanning.load(SeqCst)),
+            ceiling: AtomicU64::new(self.ceiling.load(SeqCst)),
+            ..*self
+        }
+    }
+}
+
 impl Counters {
     /// All of `entities` at tick 0. Nobody will ever be counted more than `window` ticks above the lowest, and
     /// `history` ticks below that are kept unsettled.
@@ -154,6 +168,11 @@ impl Counters {
         let floor = self.now().floor;
         let above = (1..=window).rev().map(|ahead| floor + ahead);
         above.into_iter().find(|tick| self.slot(*tick).load(Relaxed) != 0).unwrap_or(floor)
+    }
+
+    /// How many are counted at a tick that is not settled.
+    pub fn at(&self, tick: Tick) -> u32 {
+        self.slot(tick).load(SeqCst)
     }
 
     fn slot(&self, tick: Tick) -> &AtomicU32 {

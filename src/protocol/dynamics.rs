@@ -3,11 +3,17 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
+use super::fault::Fault;
 use crate::physics::Aabb;
 use crate::time::Tick;
 
 /// Place of a body in the world's list.
 pub type Place = u32;
+
+/// Bodies in ascending order, and their flights. Most crews are one body.
+pub type Crew<D> = SmallVec<[(Place, <D as Dynamics>::Flight); 1]>;
 
 /// The physics, as the protocol sees it. Pure: the same arguments give the same answers, always.
 pub trait Dynamics {
@@ -19,6 +25,14 @@ pub trait Dynamics {
     type Standing;
     /// What somebody outside may do to a body, or to the world: push it, let it come into being, take it away.
     type Action: Clone;
+
+    /// Whether a world of this kind may have a deliberate fault: only those that check the checks.
+    const FAULTY: bool = false;
+
+    /// The deliberate fault it has.
+    fn fault(&self) -> Fault {
+        Fault::None
+    }
 
     /// Whether two standings are the same to the bit.
     fn same_standing(a: &Self::Standing, b: &Self::Standing) -> bool;
@@ -53,7 +67,7 @@ pub trait Dynamics {
     fn steer(
         &self,
         tick: Tick,
-        crew: &mut Vec<(Place, Self::Flight)>,
+        crew: &mut Crew<Self>,
         actions: &[(u64, Self::Action)],
     ) -> Vec<(Place, Option<Self::Flight>)>;
 }
@@ -62,7 +76,7 @@ pub trait Dynamics {
 pub struct Moment<'a, D: Dynamics + ?Sized> {
     /// Bodies of the crew with their flights.
     pub crew: &'a [(Place, D::Flight)],
-    /// What pairs remember, if they touched at the tick before.
+    /// What pairs remember, if they touched at the tick before; in the order of their keys.
     pub memories: &'a [Remembered<D>],
     /// Bodies of others that touch bodies of the crew.
     pub strangers: &'a [Stranger<D>],
@@ -76,6 +90,13 @@ pub struct Remembered<D: Dynamics + ?Sized> {
     pub partner: PartnerKey,
     /// What the two remember.
     pub memory: D::Memory,
+}
+
+impl<D: Dynamics + ?Sized> Remembered<D> {
+    /// Lists of memories are in the order of this.
+    pub fn key(&self) -> (Place, PartnerKey) {
+        (self.own, self.partner)
+    }
 }
 
 impl<D: Dynamics + ?Sized> Clone for Remembered<D> {
@@ -106,11 +127,12 @@ pub struct Stranger<D: Dynamics + ?Sized> {
 }
 
 /// How a crew goes on.
+#[derive(Clone)]
 pub struct Response<D: Dynamics + ?Sized> {
     /// New flights of the bodies that touched something; the others fly on.
     pub flights: Vec<(Place, D::Flight)>,
-    /// What pairs remember for the next tick.
-    pub memories: Vec<Remembered<D>>,
+    /// What pairs remember for the next tick, in the order of their keys.
+    pub memories: Arc<[Remembered<D>]>,
     /// Standing of each body of the crew that touches a stranger, and what it touches.
     pub told: Vec<Told<D>>,
     /// Whether all strangers have told all there is to tell. If not, more is on its way, and going on would be in
@@ -130,6 +152,12 @@ pub struct Told<D: Dynamics + ?Sized> {
     pub partners: Vec<PartnerKey>,
     /// Its standing.
     pub standing: Arc<D::Standing>,
+}
+
+impl<D: Dynamics + ?Sized> Clone for Told<D> {
+    fn clone(&self) -> Self {
+        Told { own: self.own, partners: self.partners.clone(), standing: self.standing.clone() }
+    }
 }
 
 /// What a crew saw at one tick. Pairs with strangers are counted by the body with the smaller place.

@@ -16,9 +16,72 @@ pub struct Cell {
 
 impl Cell {
     /// How coarse it is.
-    pub fn level(&self) -> u8 {
+    pub(crate) fn level(&self) -> u8 {
         self.level
     }
+
+    /// Its coordinates, in cells of its level.
+    pub(crate) fn coordinates(&self) -> [i32; 3] {
+        self.at
+    }
+}
+
+/// Where a body begins in the grid: its level, and the lowest of its cells there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    level: u8,
+    low: [i32; 3],
+}
+
+impl Reach {
+    /// Whether `cell` is the one in which two bodies are compared: the lowest that both cover, on the coarser of
+    /// their levels.
+    #[inline]
+    pub fn meets_in(&self, other: &Reach, cell: &Cell) -> bool {
+        if cell.level != self.level.max(other.level) {
+            return false;
+        }
+        let mine = coarsened(self.low, cell.level - self.level);
+        let theirs = coarsened(other.low, cell.level - other.level);
+        (0..3).all(|k| cell.at[k] == mine[k].max(theirs[k]))
+    }
+}
+
+/// Bounds in half the memory, never smaller than what they bound.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoughBounds {
+    low: [f32; 3],
+    high: [f32; 3],
+}
+
+impl RoughBounds {
+    /// Bounds of a box.
+    pub fn of(bounds: &Aabb) -> Self {
+        RoughBounds {
+            low: [0, 1, 2].map(|k| (bounds.min[k] as f32).next_down()),
+            high: [0, 1, 2].map(|k| (bounds.max[k] as f32).next_up()),
+        }
+    }
+
+    /// Grows to bound another one as well.
+    pub fn include(&mut self, other: &RoughBounds) {
+        for k in 0..3 {
+            self.low[k] = self.low[k].min(other.low[k]);
+            self.high[k] = self.high[k].max(other.high[k]);
+        }
+    }
+
+    /// Whether two may share a point. So may what is no longer a number.
+    #[inline]
+    pub fn overlaps(&self, other: &RoughBounds) -> bool {
+        !(0..3).any(|k| self.low[k] > other.high[k] || other.low[k] > self.high[k])
+    }
+}
+
+/// The cell so many levels coarser that holds a cell.
+#[inline]
+fn coarsened(at: [i32; 3], levels: u8) -> [i32; 3] {
+    at.map(|c| c >> levels.min(31))
 }
 
 /// A division of space into cells and buckets.
@@ -83,26 +146,27 @@ impl Grid {
         level
     }
 
-    /// Appends the cells that `bounds` covers on `level` and every coarser level in use.
-    pub fn cells(&self, bounds: &Aabb, level: u8, out: &mut Vec<Cell>) {
-        out.clear();
-        for level in self.levels.iter().copied().filter(|used| *used >= level) {
-            let width = self.width_m(level);
-            let corner =
-                |v: Vec3| [v.x, v.y, v.z].map(|c| (c / width).floor().clamp(-FARTHEST, FARTHEST) as i32);
-            let (low, mut high) = (corner(bounds.min), corner(bounds.max));
-            // Only what is no longer finite is so large; it ends the run as soon as it is seen.
-            if (0..3).any(|k| i64::from(high[k]) - i64::from(low[k]) > SPAN_MAX) {
-                high = low;
-            }
+    /// Shows the cells that `bounds` covers on `level` and every coarser level in use.
+    pub fn cells(&self, bounds: &Aabb, level: u8, mut see: impl FnMut(Cell)) -> Reach {
+        let width = self.width_m(level);
+        let corner = |v: Vec3| [v.x, v.y, v.z].map(|c| (c / width).floor().clamp(-FARTHEST, FARTHEST) as i32);
+        let (low, mut high) = (corner(bounds.min), corner(bounds.max));
+        // Only what is no longer finite is so large; it ends the run as soon as it is seen.
+        if (0..3).any(|k| i64::from(high[k]) - i64::from(low[k]) > SPAN_MAX) {
+            high = low;
+        }
+        let reach = Reach { level, low };
+        for coarser in self.levels.iter().copied().filter(|used| *used >= level) {
+            let (low, high) = (coarsened(low, coarser - level), coarsened(high, coarser - level));
             for x in low[0]..=high[0] {
                 for y in low[1]..=high[1] {
                     for z in low[2]..=high[2] {
-                        out.push(Cell { level, at: [x, y, z] });
+                        see(Cell { level: coarser, at: [x, y, z] });
                     }
                 }
             }
         }
+        reach
     }
 
     /// How many cells of one level `bounds` covers.
@@ -113,11 +177,18 @@ impl Grid {
 
     /// The bucket of a cell. Blocks of cells are scattered; the cells of a block stay together.
     pub fn bucket(&self, cell: &Cell) -> u32 {
+        self.bucket_and_rest(cell).0
+    }
+
+    /// The bucket of a cell, and what tells it from most other cells there.
+    pub(super) fn bucket_and_rest(&self, cell: &Cell) -> (u32, u32) {
         let mut hash = u64::from(cell.level).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for c in cell.at {
             hash = (hash ^ (c >> BLOCK_BITS) as u32 as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
             hash ^= hash >> 32;
         }
-        (hash % u64::from(self.buckets)) as u32
+        let bucket = (hash % u64::from(self.buckets)) as u32;
+        let rest = cell.at.iter().fold(hash as u32, |rest, c| rest.wrapping_mul(31).wrapping_add(*c as u32));
+        (bucket, rest)
     }
 }

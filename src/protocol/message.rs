@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::dynamics::{Dynamics, Place, Remembered};
+use super::dynamics::{Crew, Dynamics, Place, Remembered};
 use crate::time::Tick;
 
 /// An entity: a body or a crew of bodies with one local virtual time.
@@ -81,6 +81,18 @@ pub enum Message<D: Dynamics + ?Sized> {
     },
 }
 
+impl<D: Dynamics + ?Sized> Message<D> {
+    /// The moment it is about, if it is about one of the receiver's.
+    pub fn at(&self) -> Option<&At> {
+        match self {
+            Message::Event { at, .. } | Message::Antievent { at, .. } | Message::Standing { at, .. } => {
+                Some(at)
+            }
+            Message::Join { .. } | Message::Answer { .. } => None,
+        }
+    }
+}
+
 impl<D: Dynamics + ?Sized> Clone for Message<D> {
     fn clone(&self) -> Self {
         match self {
@@ -104,7 +116,7 @@ impl<D: Dynamics + ?Sized> Clone for Message<D> {
 /// Bodies on their way from one entity to another.
 pub struct Party<D: Dynamics + ?Sized> {
     /// Bodies and their flights.
-    pub crew: Vec<(Place, D::Flight)>,
+    pub crew: Crew<D>,
     /// What pairs remember that touched at the tick before.
     pub memories: Vec<Remembered<D>>,
     /// Whether somebody was held at the tick before.

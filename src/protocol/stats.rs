@@ -26,6 +26,8 @@ pub struct Stats {
     pub responses: u64,
     /// Events sent.
     pub events: u64,
+    /// Contacts that were told to somebody who knew them already.
+    pub repeated: u64,
     /// Antievents sent.
     pub antievents: u64,
     /// Standings sent.
@@ -55,6 +57,7 @@ impl Stats {
         self.secondary_rollbacks += other.secondary_rollbacks;
         self.responses += other.responses;
         self.events += other.events;
+        self.repeated += other.repeated;
         self.antievents += other.antievents;
         self.standings += other.standings;
         self.actions += other.actions;

@@ -9,8 +9,7 @@ use anachron::protocol::{
 };
 use anachron::time::Tick;
 use anachron::tvht::SharedTable;
-
-use crate::tiny_world::{Act, Course, Deed, Reference, Tiny, speed, stir};
+use anachron::verify::tiny::{Act, Course, Deed, Reference, Tiny, speed, stir};
 
 /// How a run is carried out.
 #[derive(Clone, Debug)]
@@ -122,7 +121,10 @@ impl<'a> Carrier<'a> {
             table: SharedTable::new(Grid::new(&radii, way.cell_scale, way.buckets)),
             counters: Counters::new(count, window, way.history, last_tick),
             births: births.collect(),
-            entities: (0..count).zip(crews).map(|(id, crew)| Entity::new(EntityId(id), crew)).collect(),
+            entities: (0..count)
+                .zip(crews)
+                .map(|(id, crew)| Entity::new(EntityId(id), crew.into()))
+                .collect(),
             channels: BTreeMap::new(),
             ready: (0..count).map(EntityId).collect(),
             waiting: BTreeMap::new(),

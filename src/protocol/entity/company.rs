@@ -5,7 +5,8 @@
 //! result.
 
 use super::{Debt, Entity, Origin};
-use crate::protocol::dynamics::{Dynamics, Place, Remembered};
+use crate::protocol::dynamics::{Crew, Dynamics, Place, Remembered};
+use crate::protocol::fault::Fault;
 use crate::protocol::message::{EntityId, Message, Outbox, Party};
 use crate::time::Tick;
 
@@ -19,7 +20,7 @@ pub struct Forward<D: Dynamics> {
 
 /// A crew at a tick, what its pairs remember from the tick before, and whether somebody was held then.
 struct Present<D: Dynamics> {
-    crew: Vec<(Place, D::Flight)>,
+    crew: Crew<D>,
     memories: Vec<Remembered<D>>,
     expectant: bool,
 }
@@ -36,13 +37,14 @@ impl<D: Dynamics> Entity<D> {
     ) -> Option<Forward<D>> {
         let subject = D::subject(&action);
         if self.members.binary_search(&subject).is_err() {
-            return self.given.get(&subject).map(|to| Forward { to: *to, action });
+            let to = self.given.get(&subject).filter(|_| !self.has(Fault::NotSentOn));
+            return to.map(|to| Forward { to: *to, action });
         }
         let actions = self.actions.entry(tick).or_default();
         let at = actions.partition_point(|(other, _)| *other < number);
         actions.insert(at, (number, action));
         // A plan that is on its way was made without it.
-        self.changes += 1;
+        self.changes += u64::from(!self.has(Fault::InputIgnoresPlan));
         self.stats.actions += 1;
         self.stats.primary_rollbacks += u64::from(self.lvt() > tick);
         self.cut(tick, out);
@@ -52,7 +54,7 @@ impl<D: Dynamics> Entity<D> {
     /// Whether it has no bodies, and nothing that could still change gives it any.
     pub(super) fn has_no_future(&self, gvt: Tick) -> bool {
         let is_empty = match (self.history.latest(), &self.origin) {
-            (Some(latest), _) => latest.crew.is_empty() && latest.first <= gvt,
+            (Some(latest), _) => latest.track.crew.is_empty() && latest.first <= gvt,
             (None, Some(origin)) => origin.crew.is_empty() && origin.first <= gvt,
             (None, None) => true,
         };
@@ -102,6 +104,9 @@ impl<D: Dynamics> Entity<D> {
         }
         self.stats.handovers += 1;
         let serial = self.owe(Debt { event: None });
+        if self.has(Fault::HandoverNotOwed) {
+            self.owed.remove(&serial);
+        }
         out.messages.push((to, Message::Join { serial, tick: gvt, party: Box::new(party) }));
     }
 
@@ -115,6 +120,7 @@ impl<D: Dynamics> Entity<D> {
         present.crew.extend(party.crew);
         present.crew.sort_by_key(|(place, _)| *place);
         present.memories.extend(party.memories);
+        present.memories.sort_by_key(Remembered::key);
         present.expectant |= party.expectant;
         for (tick, number, action) in party.actions {
             let actions = self.actions.entry(tick).or_default();
@@ -126,13 +132,18 @@ impl<D: Dynamics> Entity<D> {
 
     /// The crew as it is at `tick`, where its timeline ends.
     fn present(&self, tick: Tick) -> Present<D> {
-        let none = Present { crew: Vec::new(), memories: Vec::new(), expectant: false };
+        let none = Present { crew: Crew::<D>::new(), memories: Vec::new(), expectant: false };
         match (self.history.latest(), &self.origin) {
             (Some(latest), _) if latest.last == tick => {
                 // Pairs remember only if they touched at the tick before: then the segment is one tick long.
                 let is_single = latest.first == tick;
-                let memories = if is_single { latest.memories.clone() } else { Vec::new() };
-                Present { crew: latest.crew.clone(), memories, expectant: is_single && latest.expectant }
+                let memories =
+                    latest.memories.as_deref().filter(|_| is_single).map_or(Vec::new(), <[_]>::to_vec);
+                Present {
+                    crew: latest.track.crew.clone(),
+                    memories,
+                    expectant: is_single && latest.expectant,
+                }
             }
             (None, Some(origin)) if origin.first == tick => Present {
                 crew: origin.crew.clone(),
@@ -148,7 +159,7 @@ impl<D: Dynamics> Entity<D> {
         self.settle(tick);
         let lost = self.history.clear(tick);
         self.withdraw(lost, out);
-        self.version += 1;
+        self.version += u32::from(!self.has(Fault::JoinWithoutNewVersion));
         self.changes += 1;
         self.base = tick;
         self.members = present.crew.iter().map(|(place, _)| *place).collect();

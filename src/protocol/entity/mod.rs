@@ -6,14 +6,17 @@
 
 mod company;
 mod hear;
+mod portrait;
 mod step;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::bucket::{Found, Track};
-use super::dynamics::{Dynamics, Place, Remembered};
+use super::dynamics::{Crew, Dynamics, Place, Remembered};
+use super::fault::Fault;
 use super::history::{History, Lost};
+use super::layout::Layout;
 use super::message::{At, EntityId, Message, Outbox, Version};
 use super::stats::Stats;
 use crate::time::Tick;
@@ -54,6 +57,7 @@ pub enum Step<D: Dynamics> {
 }
 
 /// Flights to be written into the table.
+#[derive(Clone)]
 pub struct Plan<D: Dynamics> {
     /// Who.
     pub entity: EntityId,
@@ -66,7 +70,11 @@ pub struct Plan<D: Dynamics> {
     /// Where the crew touches static geometry or itself, if it does before or at `last`.
     pub own_touch: Option<Tick>,
     /// Bodies and their flights.
-    pub crew: Vec<(Place, D::Flight)>,
+    pub crew: Crew<D>,
+    /// Somebody is held, and will most likely be where he is.
+    pub(super) is_held: bool,
+    /// Where the crew was in the grid before, if it is held.
+    pub(super) layout: Option<Arc<Layout>>,
     /// What is new about the crew's flights; nothing for who is no more.
     departures: Vec<(Place, Option<D::Flight>)>,
     /// How much had changed when the plan was made: it is void if more has.
@@ -74,25 +82,28 @@ pub struct Plan<D: Dynamics> {
 }
 
 /// What the table answers to a plan.
+#[derive(Clone)]
 pub struct Written<D: Dynamics> {
     /// The tick the flights were cut at, because something is touched there; else the plan's last.
     pub last: Tick,
     /// Everything that is touched at `last`.
     pub found: Vec<Found<D>>,
-    /// The tracks as they stand in the table.
-    pub tracks: Vec<Arc<Track<D>>>,
+    /// The track as it stands in the table.
+    pub track: Arc<Track<D>>,
 }
 
 /// Something sent and not answered yet: to whom an event went, about which contact.
+#[derive(Clone)]
 struct Debt {
     event: Option<(At, EntityId, Place, Place)>,
 }
 
 /// Where an entity begins: at the start of the run, when it comes into being, or anew when its crew changes.
+#[derive(Clone)]
 struct Origin<D: Dynamics> {
     /// The first tick it writes.
     first: Tick,
-    crew: Vec<(Place, D::Flight)>,
+    crew: Crew<D>,
     /// What pairs remember that touched at `first - 1`.
     memories: Vec<Remembered<D>>,
     /// Whether somebody was held at `first - 1`.
@@ -103,6 +114,7 @@ struct Origin<D: Dynamics> {
 type Actions<A> = BTreeMap<Tick, Vec<(u64, A)>>;
 
 /// A body, or a crew of bodies with one local virtual time.
+#[derive(Clone)]
 pub struct Entity<D: Dynamics> {
     id: EntityId,
     /// Its local virtual time before it has written anything.
@@ -125,17 +137,22 @@ pub struct Entity<D: Dynamics> {
     changes: u64,
     /// A plan is on its way to the table.
     writing: bool,
+    /// The version of that plan, and its first tick.
+    planned: (Version, Tick),
+    /// What has been told about that plan by those who met it before the table's answer came.
+    put_off: Vec<(EntityId, Message<D>)>,
     /// Ticks it flies at a time: halved by every rollback, doubled by every flight that met nobody.
     stride: u64,
     /// Ticks ahead of global virtual time at which it responds to contacts: halved when a response was in vain,
     /// one more for every response that was not.
     contact_ahead: u64,
     stats: Stats,
+    fault: Fault,
 }
 
 impl<D: Dynamics> Entity<D> {
     /// An entity at the start of the run, to be counted at tick 0. Bodies in ascending order.
-    pub fn new(id: EntityId, start: Vec<(Place, D::Flight)>) -> Self {
+    pub fn new(id: EntityId, start: Crew<D>) -> Self {
         let members = start.iter().map(|(place, _)| *place).collect();
         let origin = Origin { first: 0, crew: start, memories: Vec::new(), expectant: false };
         Entity {
@@ -152,20 +169,36 @@ impl<D: Dynamics> Entity<D> {
             counted: Some(0),
             changes: 0,
             writing: false,
+            planned: (0, 0),
+            put_off: Vec::new(),
             stride: u64::MAX,
             contact_ahead: CONTACT_AHEAD_AT_FIRST,
             stats: Stats::default(),
+            fault: Fault::None,
         }
+    }
+
+    /// The same with a deliberate fault, for worlds that may have one.
+    pub fn with_fault(mut self, fault: Fault) -> Self {
+        self.fault = fault;
+        self.history.is_blind = fault == Fault::NoVersions;
+        self
+    }
+
+    /// Whether it has a certain deliberate fault. Never, where nothing may have one.
+    #[inline]
+    fn has(&self, fault: Fault) -> bool {
+        D::FAULTY && self.fault == fault
     }
 
     /// An entity that comes into being during the run, to be counted at `base`. It has no body yet, and gets one
     /// by an action at tick `at`, which is `base` or later.
     pub fn unborn(id: EntityId, base: Tick, (at, number, birth): (Tick, u64, D::Action)) -> Self {
-        let mut entity = Entity::new(id, Vec::new());
+        let mut entity = Entity::new(id, Crew::<D>::new());
         entity.base = base;
         entity.counted = Some(base);
         entity.origin =
-            Some(Origin { first: base + 1, crew: Vec::new(), memories: Vec::new(), expectant: false });
+            Some(Origin { first: base + 1, crew: Crew::<D>::new(), memories: Vec::new(), expectant: false });
         entity.members.push(D::subject(&birth));
         entity.actions.insert(at, vec![(number, birth)]);
         entity
@@ -201,6 +234,11 @@ impl<D: Dynamics> Entity<D> {
         self.owed.is_empty()
             && !self.writing
             && (self.is_vacant() || self.history.latest().is_some_and(|l| l.last >= limits.last_tick))
+    }
+
+    /// Whether a step could lead anywhere: nothing is owed, and nothing is being written.
+    pub fn is_free(&self) -> bool {
+        !self.writing && (self.owed.is_empty() || self.has(Fault::NoGate))
     }
 
     /// The phase it is in, in the words of Time Warp.
@@ -264,6 +302,9 @@ impl<D: Dynamics> Entity<D> {
 
     /// Tells those it touched at moments that are gone.
     fn withdraw(&mut self, lost: Vec<Lost<D>>, out: &mut Outbox<D>) {
+        if self.has(Fault::NoAntievents) {
+            return;
+        }
         for Lost { tick, version, strangers } in lost {
             let mut told: Vec<(EntityId, Version)> =
                 strangers.iter().map(|known| (known.entity, known.version)).collect();
@@ -290,9 +331,11 @@ impl<D: Dynamics> Entity<D> {
         if gvt > self.base && self.history.len() > 0 {
             self.origin = None;
         }
-        while self.actions.first_key_value().is_some_and(|(tick, _)| *tick < gvt) {
+        let acted_before = gvt + u64::from(self.has(Fault::ActionsFossilAtGvt));
+        while self.actions.first_key_value().is_some_and(|(tick, _)| *tick < acted_before) {
             self.actions.pop_first();
         }
+        let gvt = gvt + u64::from(self.has(Fault::FossilAtGvt));
         let (stats, ahead) = (&mut self.stats, &mut self.contact_ahead);
         self.history.drop_before(gvt, |segment| {
             if let Some(response) = &segment.response {

@@ -2,21 +2,25 @@
 
 use std::sync::Arc;
 
+use thin_vec::ThinVec;
+
 use super::{Debt, Entity, Limits, Plan, Step, Written};
-use crate::protocol::bucket::Found;
 use crate::protocol::counters::Now;
-use crate::protocol::dynamics::{Dynamics, PartnerKey, Place, Response};
+use crate::protocol::dynamics::{Crew, Dynamics, PartnerKey, Place};
+use crate::protocol::fault::Fault;
 use crate::protocol::history::{Known, Segment, Tale};
 use crate::protocol::message::{At, EntityId, Message, Outbox, Version};
 use crate::time::Tick;
 
 /// A crew with its flights, and what is new about them.
-type Onward<D> = (Vec<(Place, <D as Dynamics>::Flight)>, Vec<(Place, Option<<D as Dynamics>::Flight>)>);
+type Onward<D> = (Crew<D>, Vec<(Place, Option<<D as Dynamics>::Flight>)>);
 
 impl<D: Dynamics> Entity<D> {
     /// What to do next. Responds to what it touches, and tells its standing where that is needed.
     pub fn step(&mut self, dynamics: &D, limits: &Limits, now: Now, out: &mut Outbox<D>) -> Step<D> {
-        if !self.owed.is_empty() || self.writing {
+        self.roll_back_late(out);
+        let is_gated = !self.has(Fault::NoGate);
+        if is_gated && !self.owed.is_empty() || self.writing {
             return Step::Owes;
         }
         if self.has_no_future(now.gvt) {
@@ -38,7 +42,7 @@ impl<D: Dynamics> Entity<D> {
         if latest.touches() {
             let complete = self.respond(dynamics);
             self.tell(out);
-            if !self.owed.is_empty() || !complete {
+            if is_gated && !self.owed.is_empty() || !complete {
                 return Step::Owes;
             }
         }
@@ -46,15 +50,17 @@ impl<D: Dynamics> Entity<D> {
         if latest.touches() || latest.expectant {
             // Everybody may go on from the minimum: somebody must.
             let ahead = limits.contact_window.unwrap_or(self.contact_ahead).min(limits.window);
-            if lvt > floor + ahead {
-                return Step::WaitFor(lvt - ahead);
+            let ahead_of = floor + ahead;
+            if lvt > ahead_of || self.has(Fault::GateHoldsTheLowest) && lvt == ahead_of {
+                return Step::WaitFor((lvt - ahead).max(floor + 1));
             }
         }
         let bound = limits.last_tick.min(floor + limits.window);
         let stride = self.stride(limits);
         // No more than the window, or it would wait for others to pass it.
         let worthwhile = limits.stride_min.min(limits.window).min(stride).min(limits.last_tick - lvt).max(1);
-        if lvt + worthwhile > bound && lvt > floor {
+        let may_wait = lvt > floor || self.has(Fault::WindowHoldsTheLowest);
+        if lvt + worthwhile > bound && may_wait {
             return Step::WaitFor((lvt + worthwhile - limits.window).max(floor + 1));
         }
         let (crew, departures) = self.onward(dynamics);
@@ -64,7 +70,7 @@ impl<D: Dynamics> Entity<D> {
     /// How the crew flies on from its local virtual time, and what is new about that.
     fn onward(&self, dynamics: &D) -> Onward<D> {
         let latest = self.history.latest().expect("invariant: it has written before");
-        let (mut crew, mut departures) = (latest.crew.clone(), Vec::new());
+        let (mut crew, mut departures) = (latest.track.crew.clone(), Vec::new());
         for (place, flight) in latest.response.iter().flat_map(|response| &response.flights) {
             let at = crew
                 .binary_search_by_key(place, |(own, _)| *own)
@@ -79,7 +85,7 @@ impl<D: Dynamics> Entity<D> {
     }
 
     /// The crew after what is done to it from outside at its local virtual time, and what is new about it.
-    fn acted_on(&self, dynamics: &D, mut crew: Vec<(Place, D::Flight)>) -> Onward<D> {
+    fn acted_on(&self, dynamics: &D, mut crew: Crew<D>) -> Onward<D> {
         let lvt = self.lvt();
         let actions = self.actions.get(&lvt).map_or(&[][..], Vec::as_slice);
         let steered = if actions.is_empty() { Vec::new() } else { dynamics.steer(lvt, &mut crew, actions) };
@@ -91,15 +97,20 @@ impl<D: Dynamics> Entity<D> {
         dynamics: &D,
         limits: &Limits,
         (first, floor): (Tick, Tick),
-        crew: Vec<(Place, D::Flight)>,
+        crew: Crew<D>,
         departures: Vec<(Place, Option<D::Flight>)>,
     ) -> Plan<D> {
         let reach = first.saturating_add(self.stride(limits) - 1);
         let acted_on = self.actions.range(first..).next().map_or(Tick::MAX, |(tick, _)| *tick);
         let bound = limits.last_tick.min(floor + limits.window).min(reach).min(acted_on).max(first);
-        let own_touch = dynamics.first_own_touch(&crew, first, bound);
+        let is_held = limits.adaptive && self.is_held();
+        // Who is held most likely touches at the next tick as well. Looking there twice would be once too often.
+        let own_touch = if is_held { Some(first) } else { dynamics.first_own_touch(&crew, first, bound) };
+        let latest = self.history.latest().filter(|_| is_held);
+        let layout = latest.map(|latest| latest.track.layout.clone());
         let last = own_touch.unwrap_or(bound);
         self.writing = true;
+        self.planned = (self.version, first);
         Plan {
             entity: self.id,
             version: self.version,
@@ -107,6 +118,8 @@ impl<D: Dynamics> Entity<D> {
             last,
             own_touch,
             crew,
+            is_held,
+            layout,
             departures,
             changes: self.changes,
         }
@@ -114,20 +127,24 @@ impl<D: Dynamics> Entity<D> {
 
     /// How many ticks it flies at a time: one if it is held, and will most likely be held at the next tick.
     fn stride(&self, limits: &Limits) -> u64 {
-        let lingers = |response: &Response<D>| response.lingers;
-        let held = self.history.latest().and_then(|latest| latest.response.as_ref()).is_some_and(lingers);
         match limits.adaptive {
-            true if held => 1,
+            true if self.is_held() => 1,
             true => self.stride,
             false => u64::MAX,
         }
+    }
+
+    /// Whether what it touches at its local virtual time holds it.
+    fn is_held(&self) -> bool {
+        let latest = self.history.latest();
+        latest.and_then(|latest| latest.response.as_ref()).is_some_and(|response| response.lingers)
     }
 
     /// Works out how it goes on from where it is, unless that is known already. Says whether it knows enough.
     fn respond(&mut self, dynamics: &D) -> bool {
         let latest = self.history.latest_mut().expect("invariant: it has written before");
         if latest.response.is_none() {
-            latest.response = Some(latest.respond(dynamics));
+            latest.response = Some(Box::new(latest.respond(dynamics)));
             self.stats.responses += 1;
         }
         latest.response.as_ref().is_some_and(|response| response.complete)
@@ -135,6 +152,7 @@ impl<D: Dynamics> Entity<D> {
 
     /// Tells those it touches what they cannot work out by themselves, if it has not told them already.
     fn tell(&mut self, out: &mut Outbox<D>) {
+        let is_final = self.has(Fault::StandingLost);
         let latest = self.history.latest_mut().expect("invariant: it has written before");
         let Some(response) = &latest.response else { return };
         let mut due: Vec<(EntityId, Version, Place, Arc<D::Standing>)> = Vec::new();
@@ -149,7 +167,8 @@ impl<D: Dynamics> Entity<D> {
                 let tale = latest.tales.iter().find(|tale| tale.own == told.own && tale.to == known.entity);
                 // Who touches only them needs no telling: they can work it out. Once told, always told.
                 let needed = tale.is_some() || !told.partners.iter().all(theirs);
-                let is_news = tale.is_none_or(|tale| !D::same_standing(&tale.standing, &told.standing));
+                let is_news =
+                    tale.is_none_or(|tale| !is_final && !D::same_standing(&tale.standing, &told.standing));
                 let twice = due.iter().any(|(to, _, own, _)| *to == known.entity && *own == told.own);
                 if needed && is_news && !twice {
                     due.push((known.entity, known.version, told.own, told.standing.clone()));
@@ -170,37 +189,47 @@ impl<D: Dynamics> Entity<D> {
     }
 
     /// The table has taken the plan. Those it touches are told; but if anything has changed since the plan was
-    /// made, the plan is void, and its tracks are taken back before anybody has been told.
+    /// made, the plan is void, and its track is taken back before anybody has been told.
     pub fn written(&mut self, plan: Plan<D>, written: Written<D>, out: &mut Outbox<D>) {
         self.writing = false;
-        if plan.changes != self.changes {
-            for track in &written.tracks {
-                track.cut(track.first);
-            }
-            // Somebody may have met the void tracks already: their version must never come back.
-            self.version += 1;
+        self.take_in(plan, written, out);
+        for (from, message) in std::mem::take(&mut self.put_off) {
+            self.handle(from, message, out);
+        }
+    }
+
+    fn take_in(&mut self, plan: Plan<D>, written: Written<D>, out: &mut Outbox<D>) {
+        if plan.changes != self.changes && !self.has(Fault::VoidPlanKept) {
+            written.track.cut(plan.first);
+            // Somebody may have met the void track already: their version must never come back.
+            self.version += u32::from(!self.has(Fault::VersionReused));
             return;
         }
         let (memories, expectant) = match (self.history.latest(), &self.origin) {
             (Some(latest), _) => latest
                 .response
                 .as_ref()
-                .map_or((Vec::new(), false), |response| (response.memories.clone(), response.lingers)),
-            (None, Some(origin)) => (origin.memories.clone(), origin.expectant),
-            (None, None) => (Vec::new(), false),
+                .map_or((None, false), |response| (Some(response.memories.clone()), response.lingers)),
+            (None, Some(origin)) => (Some(origin.memories.clone().into()), origin.expectant),
+            (None, None) => (None, false),
         };
         let took_off = plan.departures.into_iter();
         out.took_off.extend(took_off.map(|(place, flight)| (place, plan.first, flight)));
-        let mut strangers: Vec<Known<D>> = Vec::new();
-        for Found { own, other } in &written.found {
+        let mut strangers: ThinVec<Known<D>> = ThinVec::new();
+        for found in &written.found {
+            let (own, other, (body, their_flight)) = (found.own, &found.other, found.stranger());
             let at = At { tick: written.last, from: plan.version, to: other.version };
-            let flight =
-                &plan.crew.iter().find(|(place, _)| place == own).expect("invariant: own is of the crew").1;
-            let serial = self.owe(Debt { event: Some((at, other.entity, *own, other.body)) });
+            let flight = written.track.flight_of(own).expect("invariant: own is of the crew");
+            let serial = self.owe(Debt { event: Some((at, other.entity, own, *body)) });
             self.stats.events += 1;
-            let event = Message::Event { at, serial, mine: *own, flight: flight.clone(), yours: other.body };
+            let event = Message::Event { at, serial, mine: own, flight: flight.clone(), yours: *body };
             out.messages.push((other.entity, event));
-            super::hear::note(&mut strangers, (other.entity, other.version), other.body, *own, &other.flight);
+            if self.has(Fault::DetectorDoesNotApply) {
+                continue;
+            }
+            let theirs = (other.entity, other.version);
+            let is_news = super::hear::note(&mut strangers, theirs, *body, own, their_flight);
+            self.stats.repeated += u64::from(!is_news);
         }
         if written.found.is_empty() {
             self.stride = self.stride.saturating_mul(2);
@@ -211,13 +240,12 @@ impl<D: Dynamics> Entity<D> {
             version: plan.version,
             first: plan.first,
             last: written.last,
-            crew: plan.crew,
-            tracks: written.tracks,
+            track: written.track,
             memories,
             expectant,
             own_touch: plan.own_touch,
             strangers,
-            tales: Vec::new(),
+            tales: ThinVec::new(),
             response: None,
         });
         self.recount(out);

@@ -6,38 +6,49 @@
 
 use std::sync::Arc;
 
-use anachron::math::Vec3;
-use anachron::physics::Aabb;
-use anachron::protocol::{Dynamics, Moment, PartnerKey, Place, Remembered, Response, Seen, Told};
-use anachron::time::Tick;
+use crate::math::Vec3;
+use crate::physics::Aabb;
+use crate::protocol::{Crew, Dynamics, Fault, Moment, PartnerKey, Place, Remembered, Response, Seen, Told};
+use crate::time::Tick;
 
 /// The rules of a world.
 #[derive(Clone, Debug)]
 pub struct Tiny {
+    /// How many bodies there are at the start.
     pub bodies: u32,
+    /// Decides where they are, and everything else.
     pub seed: u64,
     /// Rounds in which neighbours learn each other's numbers.
     pub rounds: u32,
     /// Bodies turn round beyond this distance from the origin.
     pub room: i64,
-    /// Two near bodies touch at one tick of so many, and one pair of so many touches whenever it is near.
+    /// Two near bodies touch at one tick of so many.
     pub sparse: u64,
+    /// One pair of so many touches whenever it is near.
     pub sticky: u64,
     /// Bodies touch something static at one tick of so many.
     pub bumpy: u64,
+    /// Where the run ends.
     pub last_tick: Tick,
+    /// A deliberate fault in the protocol that runs it.
+    pub fault: Fault,
 }
 
 /// Motion at a constant speed with a constant number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Course {
+    /// When it begins.
     pub since: Tick,
+    /// Where the body is then.
     pub at: i64,
+    /// How far it goes in a tick.
     pub speed: i64,
+    /// Everything it has been through.
     pub number: u64,
 }
 
 impl Course {
+    /// Where the body is at a tick.
     pub fn place_at(&self, tick: Tick) -> i64 {
         self.at + self.speed * (tick - self.since) as i64
     }
@@ -46,7 +57,9 @@ impl Course {
 /// Something done to a body from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Act {
+    /// To whom.
     pub body: Place,
+    /// What.
     pub deed: Deed,
 }
 
@@ -64,8 +77,10 @@ pub enum Deed {
 /// The numbers of a body after each round, and among how many it is split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    touches: u32,
-    after: Vec<u64>,
+    /// Among how many it is split.
+    pub touches: u32,
+    /// Its numbers.
+    pub after: Vec<u64>,
 }
 
 /// Stirs numbers into one.
@@ -111,6 +126,7 @@ impl Tiny {
     }
 }
 
+/// The speed that goes with a number.
 pub fn speed(number: u64) -> i64 {
     [-4, -1, -1, 0, 0, 0, 1, 1, 4][(number >> 40) as usize % 9]
 }
@@ -134,6 +150,12 @@ impl Dynamics for Tiny {
     type Memory = u64;
     type Standing = Numbers;
     type Action = Act;
+
+    const FAULTY: bool = true;
+
+    fn fault(&self) -> Fault {
+        self.fault
+    }
 
     fn same_standing(a: &Numbers, b: &Numbers) -> bool {
         a == b
@@ -174,9 +196,10 @@ impl Dynamics for Tiny {
         let pairs = self.pairs(tick, moment, &seats);
         let after = self.rounds(moment, &seats, &pairs);
         let last = |seat: usize| after[self.rounds as usize][seat];
+        let mut memories = Vec::new();
         let mut response = Response {
             flights: Vec::new(),
-            memories: Vec::new(),
+            memories: Arc::new([]),
             told: Vec::new(),
             complete: true,
             lingers: tick.is_multiple_of(3),
@@ -191,12 +214,13 @@ impl Dynamics for Tiny {
             } else {
                 (seats[pair.b.expect("statics touch the crew")].0, PartnerKey::Body(seats[pair.a].0))
             };
-            response.memories.push(Remembered { own, partner, memory });
+            memories.push(Remembered { own, partner, memory });
             if pair.a < crew {
                 response.seen.touches += 1;
                 response.seen.new_touches += u32::from(pair.memory.is_none());
             }
         }
+        response.memories = memories.into();
         for seat in 0..crew {
             let partners: Vec<PartnerKey> = partners(seat, &pairs, &seats);
             if partners.is_empty() {
@@ -225,7 +249,7 @@ impl Dynamics for Tiny {
     fn steer(
         &self,
         tick: Tick,
-        crew: &mut Vec<(Place, Course)>,
+        crew: &mut Crew<Tiny>,
         actions: &[(u64, Act)],
     ) -> Vec<(Place, Option<Course>)> {
         let mut news: Vec<(Place, Option<Course>)> = Vec::new();
@@ -363,17 +387,20 @@ pub struct Reference<'a> {
     tiny: &'a Tiny,
     /// The tick it has come to.
     pub tick: Tick,
-    pub crew: Vec<(Place, Course)>,
-    memories: Vec<Remembered<Tiny>>,
-    /// What was seen before that tick.
+    /// Everybody.
+    pub crew: Crew<Tiny>,
+    memories: Arc<[Remembered<Tiny>]>,
+    /// Touches that were seen before that tick.
     pub touches: u64,
+    /// Touches that began before that tick.
     pub new_touches: u64,
 }
 
 impl<'a> Reference<'a> {
+    /// At tick 0.
     pub fn new(tiny: &'a Tiny) -> Self {
-        let (crew, memories) = (tiny.start(), Vec::new());
-        Reference { tiny, tick: 0, crew, memories, touches: 0, new_touches: 0 }
+        let crew = tiny.start().into();
+        Reference { tiny, tick: 0, crew, memories: Arc::new([]), touches: 0, new_touches: 0 }
     }
 
     /// Goes on to the next tick, with what is done from outside on the way.

@@ -1,0 +1,162 @@
+//! The portrait of an entity: everything that decides what it does next, and nothing else. And its copy, for those
+//! who look at several futures of one past.
+
+use std::sync::Arc;
+
+use super::{Entity, Limits, Plan, Written};
+use crate::protocol::bucket::Track;
+use crate::protocol::dynamics::Dynamics;
+use crate::protocol::history::{Known, Segment};
+use crate::protocol::message::EntityId;
+use crate::protocol::portrait::{
+    Named, Painter, portray_crew, portray_found, portray_memories, portray_partner,
+};
+
+impl<D: Dynamics> Entity<D> {
+    /// Takes down everything that decides what it does next under these limits, and what it has committed.
+    pub fn portray(&self, limits: &Limits, painter: &mut impl Painter<D>) {
+        painter.number(self.base);
+        painter.number(u64::from(self.origin.is_some()));
+        if let Some(origin) = &self.origin {
+            painter.number(origin.first);
+            portray_crew(&origin.crew, painter);
+            portray_memories(&origin.memories, painter);
+            painter.number(u64::from(origin.expectant));
+        }
+        painter.many(self.history.len());
+        for segment in self.history.iter() {
+            portray_segment(self.id, segment, painter);
+        }
+        painter.many(self.members.len());
+        self.members.iter().for_each(|place| painter.number(u64::from(*place)));
+        painter.many(self.actions.len());
+        for (tick, actions) in &self.actions {
+            painter.number(*tick);
+            painter.many(actions.len());
+            for (number, action) in actions {
+                painter.number(*number);
+                painter.action(action);
+            }
+        }
+        painter.many(self.given.len());
+        for (place, to) in &self.given {
+            painter.number(u64::from(*place));
+            painter.number(u64::from(to.0));
+        }
+        painter.named(Named::Version(self.id, self.version));
+        self.portray_debts(painter);
+        painter.maybe(self.counted);
+        painter.number(u64::from(self.writing));
+        if self.writing {
+            painter.named(Named::Version(self.id, self.planned.0));
+            painter.number(self.planned.1);
+        }
+        painter.many(self.put_off.len());
+        for (from, message) in &self.put_off {
+            painter.number(u64::from(from.0));
+            message.portray(*from, self.id, painter);
+        }
+        if limits.adaptive {
+            // Longer than the run is long enough.
+            painter.number(self.stride.min(limits.last_tick + 1));
+        }
+        if limits.contact_window.is_none() {
+            painter.number(self.contact_ahead);
+        }
+        // What is committed is the same on every way to the same tick, or something is wrong.
+        painter.number(self.stats.touches);
+        painter.number(self.stats.new_touches);
+    }
+
+    fn portray_debts(&self, painter: &mut impl Painter<D>) {
+        painter.many(self.owed.len());
+        for (serial, debt) in &self.owed {
+            painter.named(Named::Serial(self.id, *serial));
+            painter.number(u64::from(debt.event.is_some()));
+            if let Some((at, to, own, theirs)) = &debt.event {
+                painter.number(at.tick);
+                painter.named(Named::Version(self.id, at.from));
+                painter.named(Named::Version(*to, at.to));
+                painter.number(u64::from(to.0));
+                painter.number(u64::from(*own));
+                painter.number(u64::from(*theirs));
+            }
+        }
+    }
+
+    /// Every track it has in the table, to be replaced by a copy.
+    pub(crate) fn tracks_mut(&mut self) -> impl Iterator<Item = &mut Arc<Track<D>>> {
+        self.history.iter_mut().map(|segment| &mut segment.track)
+    }
+
+    /// Takes down a plan of its own that is on its way to the table.
+    pub(crate) fn portray_plan(&self, plan: &Plan<D>, painter: &mut impl Painter<D>) {
+        painter.named(Named::Version(plan.entity, plan.version));
+        painter.number(plan.first);
+        painter.number(plan.last);
+        painter.maybe(plan.own_touch);
+        portray_crew(&plan.crew, painter);
+        painter.many(plan.departures.len());
+        for (place, flight) in &plan.departures {
+            painter.number(u64::from(*place));
+            painter.number(u64::from(flight.is_some()));
+            if let Some(flight) = flight {
+                painter.flight(flight);
+            }
+        }
+        painter.number(u64::from(plan.changes == self.changes));
+    }
+}
+
+impl<D: Dynamics> Written<D> {
+    /// Takes down the table's answer.
+    pub(crate) fn portray(&self, painter: &mut impl Painter<D>) {
+        painter.number(self.last);
+        portray_found(&self.found, painter);
+        self.track.portray(painter);
+    }
+}
+
+fn portray_segment<D: Dynamics>(id: EntityId, segment: &Segment<D>, painter: &mut impl Painter<D>) {
+    painter.named(Named::Version(id, segment.version));
+    painter.number(segment.first);
+    painter.number(segment.last);
+    portray_crew(&segment.track.crew, painter);
+    painter.number(segment.track.end());
+    portray_memories(segment.memories.as_deref().unwrap_or_default(), painter);
+    painter.number(u64::from(segment.expectant));
+    painter.maybe(segment.own_touch);
+    painter.many(segment.strangers.len());
+    for Known { entity, version, stranger } in &segment.strangers {
+        painter.number(u64::from(entity.0));
+        painter.named(Named::Version(*entity, *version));
+        painter.number(u64::from(stranger.body));
+        painter.flight(&stranger.flight);
+        painter.many(stranger.touches.len());
+        stranger.touches.iter().for_each(|place| painter.number(u64::from(*place)));
+        painter.number(u64::from(stranger.standing.is_some()));
+        if let Some(standing) = &stranger.standing {
+            painter.standing(standing);
+        }
+    }
+    painter.many(segment.tales.len());
+    for tale in &segment.tales {
+        painter.number(u64::from(tale.own));
+        painter.number(u64::from(tale.to.0));
+        painter.standing(&tale.standing);
+    }
+    painter.number(u64::from(segment.response.is_some()));
+    if let Some(response) = &segment.response {
+        portray_crew(&response.flights, painter);
+        portray_memories(&response.memories, painter);
+        painter.many(response.told.len());
+        for told in &response.told {
+            painter.number(u64::from(told.own));
+            painter.many(told.partners.len());
+            told.partners.iter().for_each(|partner| portray_partner(*partner, painter));
+            painter.standing(&told.standing);
+        }
+        painter.number(u64::from(response.complete) | u64::from(response.lingers) << 1);
+        painter.number(u64::from(response.seen.touches) << 32 | u64::from(response.seen.new_touches));
+    }
+}

@@ -1,0 +1,101 @@
+//! Where in the grid a crew is while it flies: which cells, whose buckets, and who of the crew is where.
+//!
+//! Who is held hardly moves from one tick to the next, so a layout can leave some room to every body; as long as
+//! nobody leaves its room, the next step uses the same layout again.
+
+use smallvec::SmallVec;
+
+use super::dynamics::{Dynamics, Place};
+use super::grid::{Cell, Grid, Reach, RoughBounds};
+use crate::physics::Aabb;
+use crate::time::Tick;
+
+/// Room for somebody who is held, as a share of its radius.
+const ROOM: f64 = 0.25;
+
+/// Some of a crew in a cell: who they are, and bounds of all they cover there and elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Passage {
+    /// Where.
+    pub cell: Cell,
+    /// Which of the layout's passers.
+    pub passers: (u32, u32),
+    /// Bounds of their flights.
+    pub bounds: RoughBounds,
+}
+
+/// A cell that a crew passes, and its bucket.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stop {
+    pub bucket: u32,
+    pub passage: Passage,
+}
+
+/// Where in the grid a crew is.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Who, and the room each has.
+    rooms: SmallVec<[(Place, Aabb); 1]>,
+    /// Where in the grid each of them begins.
+    pub(super) reaches: SmallVec<[Reach; 1]>,
+    /// Which of them pass the cells: numbers in the crew, cell by cell.
+    passers: SmallVec<[u32; 8]>,
+    /// In the order of their buckets.
+    pub(super) stops: SmallVec<[Stop; 4]>,
+}
+
+impl Layout {
+    /// The layout of a crew over `ticks`, with some room if it is held.
+    pub fn new<D: Dynamics>(
+        grid: &Grid,
+        dynamics: &D,
+        crew: &[(Place, D::Flight)],
+        ticks: (Tick, Tick),
+        is_held: bool,
+    ) -> Self {
+        let mut rooms: SmallVec<[(Place, Aabb); 1]> = SmallVec::with_capacity(crew.len());
+        let mut reaches = SmallVec::with_capacity(crew.len());
+        // Bucket, a little of the cell, who, and the cell: those in one cell come together.
+        let mut places: SmallVec<[((u32, u32, u32), Cell); 8]> = SmallVec::new();
+        for (at, (body, flight)) in crew.iter().enumerate() {
+            let radius = dynamics.radius(*body);
+            let bounds = dynamics.bounds(*body, flight, ticks.0, ticks.1);
+            let bounds = if is_held { bounds.grown(ROOM * radius) } else { bounds };
+            rooms.push((*body, bounds));
+            reaches.push(grid.cells(&bounds, grid.level_of(radius), |cell| {
+                let (bucket, within) = grid.bucket_and_rest(&cell);
+                places.push(((bucket, within, at as u32), cell));
+            }));
+        }
+        places.sort_unstable_by_key(|(key, _)| *key);
+        let mut stops: SmallVec<[Stop; 4]> = SmallVec::new();
+        for (at, ((bucket, _, member), cell)) in places.iter().enumerate() {
+            let (at, bounds) = (at as u32, RoughBounds::of(&rooms[*member as usize].1));
+            match stops.last_mut().map(|stop| &mut stop.passage).filter(|passage| passage.cell == *cell) {
+                Some(passage) => {
+                    passage.passers.1 = at + 1;
+                    passage.bounds.include(&bounds);
+                }
+                None => {
+                    let passage = Passage { cell: *cell, passers: (at, at + 1), bounds };
+                    stops.push(Stop { bucket: *bucket, passage });
+                }
+            }
+        }
+        let passers = places.iter().map(|((_, _, member), _)| *member).collect();
+        Layout { rooms, reaches, passers, stops }
+    }
+
+    /// Whether it is also the layout of a crew over other ticks: everybody stays in its room.
+    pub fn fits<D: Dynamics>(&self, dynamics: &D, crew: &[(Place, D::Flight)], ticks: (Tick, Tick)) -> bool {
+        let stays = |((body, flight), (who, room)): (&(Place, D::Flight), &(Place, Aabb))| {
+            body == who && room.contains(&dynamics.bounds(*body, flight, ticks.0, ticks.1))
+        };
+        crew.len() == self.rooms.len() && crew.iter().zip(&self.rooms).all(stays)
+    }
+
+    /// Numbers in the crew of those who pass a cell.
+    pub fn passing(&self, passage: &Passage) -> &[u32] {
+        &self.passers[passage.passers.0 as usize..passage.passers.1 as usize]
+    }
+}

@@ -1,0 +1,150 @@
+//! Portraits: what is worth telling apart about the state of a protocol, for those who look at every state.
+//!
+//! Versions and serial numbers only ever grow, so no two states would be alike if they were taken as they are.
+//! But they are only compared with each other; so they are handed over by name, and the painter may number those
+//! that still occur as it likes, as long as it keeps their order.
+
+use super::bucket::{Found, Track};
+use super::dynamics::{Dynamics, PartnerKey, Remembered};
+use super::message::{At, EntityId, Message, Party, Version};
+use crate::time::Tick;
+
+/// A number that is only compared with others of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Named {
+    /// A version of an entity.
+    Version(EntityId, Version),
+    /// The serial number of something an entity has sent and not heard an answer to.
+    Serial(EntityId, u64),
+}
+
+/// Takes down a state, part by part.
+pub trait Painter<D: Dynamics> {
+    /// A number that counts as it is.
+    fn number(&mut self, number: u64);
+    /// A number that is only compared.
+    fn named(&mut self, named: Named);
+    /// A flight.
+    fn flight(&mut self, flight: &D::Flight);
+    /// What a pair remembers.
+    fn memory(&mut self, memory: &D::Memory);
+    /// A standing.
+    fn standing(&mut self, standing: &D::Standing);
+    /// Something done from outside.
+    fn action(&mut self, action: &D::Action);
+
+    /// A tick, if there is one.
+    fn maybe(&mut self, tick: Option<Tick>) {
+        self.number(tick.map_or(0, |tick| tick + 1));
+    }
+
+    /// How many parts of a kind follow.
+    fn many(&mut self, count: usize) {
+        self.number(count as u64);
+    }
+}
+
+impl<D: Dynamics> Message<D> {
+    /// Takes down a message on its way.
+    pub fn portray(&self, from: EntityId, to: EntityId, painter: &mut impl Painter<D>) {
+        let moment = |painter: &mut dyn Painter<D>, at: &At, serial: u64| {
+            painter.number(at.tick);
+            painter.named(Named::Version(from, at.from));
+            painter.named(Named::Version(to, at.to));
+            painter.named(Named::Serial(from, serial));
+        };
+        match self {
+            Message::Event { at, serial, mine, flight, yours } => {
+                painter.number(0);
+                moment(painter, at, *serial);
+                painter.number(u64::from(*mine));
+                painter.flight(flight);
+                painter.number(u64::from(*yours));
+            }
+            Message::Antievent { at, serial } => {
+                painter.number(1);
+                moment(painter, at, *serial);
+            }
+            Message::Standing { at, serial, mine, standing } => {
+                painter.number(2);
+                moment(painter, at, *serial);
+                painter.number(u64::from(*mine));
+                painter.standing(standing);
+            }
+            Message::Join { serial, tick, party } => {
+                painter.number(3);
+                painter.number(*tick);
+                painter.named(Named::Serial(from, *serial));
+                party.portray(painter);
+            }
+            Message::Answer { serial, refused } => {
+                painter.number(4 + u64::from(*refused));
+                painter.named(Named::Serial(to, *serial));
+            }
+        }
+    }
+}
+
+impl<D: Dynamics> Party<D> {
+    fn portray(&self, painter: &mut impl Painter<D>) {
+        portray_crew(&self.crew, painter);
+        portray_memories(&self.memories, painter);
+        painter.number(u64::from(self.expectant));
+        painter.many(self.actions.len());
+        for (tick, number, action) in &self.actions {
+            painter.number(*tick);
+            painter.number(*number);
+            painter.action(action);
+        }
+    }
+}
+
+impl<D: Dynamics> Track<D> {
+    /// Takes down a track.
+    pub fn portray(&self, painter: &mut impl Painter<D>) {
+        painter.number(u64::from(self.entity.0));
+        painter.named(Named::Version(self.entity, self.version));
+        painter.number(self.first);
+        painter.number(self.end());
+        portray_crew(&self.crew, painter);
+    }
+}
+
+/// Takes down contacts that a write came upon. Where the others' tracks end by now matters not.
+pub(super) fn portray_found<D: Dynamics>(found: &[Found<D>], painter: &mut impl Painter<D>) {
+    painter.many(found.len());
+    for contact in found {
+        let (other, (body, flight)) = (&contact.other, contact.stranger());
+        painter.number(u64::from(contact.own));
+        painter.number(u64::from(other.entity.0));
+        painter.number(u64::from(*body));
+        painter.named(Named::Version(other.entity, other.version));
+        painter.flight(flight);
+    }
+}
+
+/// Takes down bodies and their flights.
+pub(super) fn portray_crew<D: Dynamics>(crew: &[(u32, D::Flight)], painter: &mut impl Painter<D>) {
+    painter.many(crew.len());
+    for (place, flight) in crew {
+        painter.number(u64::from(*place));
+        painter.flight(flight);
+    }
+}
+
+/// Takes down what pairs remember.
+pub(super) fn portray_memories<D: Dynamics>(memories: &[Remembered<D>], painter: &mut impl Painter<D>) {
+    painter.many(memories.len());
+    for Remembered { own, partner, memory } in memories {
+        painter.number(u64::from(*own));
+        portray_partner(*partner, painter);
+        painter.memory(memory);
+    }
+}
+
+pub(super) fn portray_partner<D: Dynamics>(partner: PartnerKey, painter: &mut impl Painter<D>) {
+    painter.number(match partner {
+        PartnerKey::Body(place) => u64::from(place),
+        PartnerKey::Static(id) => 1 << 40 | u64::from(id),
+    });
+}

@@ -1,0 +1,1 @@
+//! The published algorithm, word by word.

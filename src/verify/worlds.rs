@@ -1,0 +1,1 @@
+//! Small worlds that are looked at in full.
