@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use anachron::math::Vec3;
 use anachron::physics::{Aabb, Flight, World};
-use anachron::protocol::{Bucket, Cell, Dynamics, EntityId, Entry, Grid, Layout, Passage, Place, RoughBounds, Track};
+use anachron::protocol::{
+    Bucket, Cell, Dynamics, EntityId, Entry, Grid, Layout, Passage, Place, RoughBounds, Track,
+};
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
 use anachron::{Simulation, Sync};

@@ -27,12 +27,7 @@ pub struct Track<D: Dynamics + ?Sized> {
 
 impl<D: Dynamics + ?Sized> Track<D> {
     /// A track that covers `first..=last`.
-    pub fn new(
-        owner: (EntityId, Version),
-        ticks: (Tick, Tick),
-        crew: Crew<D>,
-        layout: Arc<Layout>,
-    ) -> Self {
+    pub fn new(owner: (EntityId, Version), ticks: (Tick, Tick), crew: Crew<D>, layout: Arc<Layout>) -> Self {
         let end = AtomicU64::new(ticks.1 + 1);
         Track { entity: owner.0, version: owner.1, first: ticks.0, end, crew, layout }
     }

@@ -50,9 +50,10 @@ const KNOWN_MAX: usize = 256;
 impl Neighbourhood {
     /// Whether nobody has moved farther than there was room for.
     fn still_holds(&self, crew: &[(Place, Flight)], states: &[BodyState]) -> bool {
-        let has_stayed = |(((place, _), state), (who, x)): ((&(Place, Flight), &BodyState), &(Place, Vec3))| {
-            place == who && (state.x - x).amax() <= 0.5 * self.room
-        };
+        let has_stayed =
+            |(((place, _), state), (who, x)): ((&(Place, Flight), &BodyState), &(Place, Vec3))| {
+                place == who && (state.x - x).amax() <= 0.5 * self.room
+            };
         crew.len() == self.crew.len() && crew.iter().zip(states).zip(&self.crew).all(has_stayed)
     }
 }
@@ -72,7 +73,8 @@ impl Neighbours {
         let known = self.known.entry(crew[0].0).or_default();
         if !known.still_holds(crew, states) {
             let positions: Vec<Vec3> = states[..crew.len()].iter().map(|state| state.x).collect();
-            let radii: Vec<f64> = crew.iter().map(|(place, _)| world.bodies[*place as usize].radius).collect();
+            let radii: Vec<f64> =
+                crew.iter().map(|(place, _)| world.bodies[*place as usize].radius).collect();
             known.room = ROOM * radii.iter().sum::<f64>() / radii.len() as f64;
             known.crew.clear();
             known.crew.extend(crew.iter().zip(&positions).map(|((place, _), x)| (*place, *x)));
@@ -113,9 +115,8 @@ impl Workspace {
     fn evaluate(&mut self, world: &World, tick: Tick, moment: &Moment<World>) {
         let crew = moment.crew.iter().map(|(place, flight)| (*place, flight));
         let strangers = moment.strangers.iter().map(|stranger| (stranger.body, &stranger.flight));
-        let state = |(place, flight): (Place, &Flight)| {
-            flight.state_at(world, &world.bodies[place as usize], tick)
-        };
+        let state =
+            |(place, flight): (Place, &Flight)| flight.state_at(world, &world.bodies[place as usize], tick);
         self.states.clear();
         self.states.extend(crew.chain(strangers).map(state));
     }
