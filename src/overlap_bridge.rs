@@ -19,7 +19,7 @@ use crate::overlap::weights::weigh;
 use crate::overlap::{Engine, WorkerSet, engine::engine};
 use crate::physics::World;
 use crate::scene::SceneError;
-use crate::solver::{Detector, Fabric, Impulses, Residual, Shares, StepCounts, met};
+use crate::solver::{Bounds, Detector, Fabric, Impulses, Residual, Shares, StepCounts, met};
 use crate::state::BodyState;
 
 /// Candidates that one core looks at at a time.
@@ -88,6 +88,7 @@ pub struct Bridge {
     contacts: Vec<(u32, u32)>,
     graph: ConstraintGraph,
     detector: Detector,
+    bounds: Bounds,
     candidates: Arc<Vec<(u32, u32)>>,
     /// Looks for contacts on all cores.
     is_spread: bool,
@@ -116,6 +117,7 @@ impl Bridge {
             contacts: Vec::new(),
             graph,
             detector: Detector::default(),
+            bounds: Bounds::default(),
             candidates: Arc::default(),
             is_spread: false,
             walk: Walk::default(),
@@ -180,7 +182,9 @@ impl Bridge {
         let (world, fabric, states) = (&*self.world, &*self.fabric, self.states.as_slice());
         let searches = self.detector.searches();
         let candidates = self.detector.candidates(world, &self.all, states);
-        let meets = |pair: &&(u32, u32)| met(world, fabric, states, **pair).is_some();
+        self.bounds.update(world, &self.all, states);
+        let bounds = &self.bounds;
+        let meets = |pair: &&(u32, u32)| met(world, fabric, states, bounds, **pair).is_some();
         self.contacts.clear();
         if self.is_spread {
             // Workers wait meanwhile, so all cores are free. Pieces are joined in order.

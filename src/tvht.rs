@@ -14,8 +14,10 @@ use crate::executor::crowd::Commons;
 use crate::executor::timewarp::{Runtime, Trouble};
 use crate::executor::trace::Phase;
 use crate::physics::World;
+use crate::protocol::EntityId;
 pub use crate::shared_table::SharedTable;
 use crate::ticket::{Keeper, Passed, Ticket};
+use crate::time::Tick;
 
 /// Where the buckets are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +52,11 @@ impl BucketActor {
     }
 
     /// Lets the keeper do something, and sends on the ticket it lets pass; from the last bucket the answer goes out.
-    fn keep(&mut self, act: impl FnOnce(&mut Keeper<World>, &Commons) -> Option<Passed<World>>) {
+    fn keep(
+        &mut self,
+        served: Option<(EntityId, Tick)>,
+        act: impl FnOnce(&mut Keeper<World>, &Commons) -> Option<Passed<World>>,
+    ) {
         let runtime = self.runtime.clone();
         let (since, entries) = (runtime.trace_now(), self.keeper.bucket.len());
         let passed = catch_unwind(AssertUnwindSafe(|| act(&mut self.keeper, &runtime.commons)));
@@ -71,8 +77,10 @@ impl BucketActor {
                 who
             }
             Err(_) => {
-                runtime.end(Some(Trouble::Bucket { number: self.number }));
-                (None, 0)
+                let (entity, tick) = served.unzip();
+                let tick = tick.unwrap_or(0);
+                runtime.end(Some(Trouble::Bucket { number: self.number, entity, tick }));
+                (entity, tick)
             }
         };
         if let Some(since) = since {
@@ -90,7 +98,8 @@ impl Handler<Ticket<World>> for BucketActor {
 
     fn handle(&mut self, ticket: Ticket<World>, _: &mut Context<Self>) {
         self.runtime.meter(self.arbiter).ticket();
-        self.keep(|keeper, commons| keeper.arrive(ticket, &*commons.world));
+        let served = Some((ticket.plan().entity, ticket.plan().first));
+        self.keep(served, |keeper, commons| keeper.arrive(ticket, &*commons.world));
     }
 }
 
@@ -99,6 +108,7 @@ impl Handler<LetGo> for BucketActor {
 
     fn handle(&mut self, _: LetGo, _: &mut Context<Self>) {
         self.runtime.meter(self.arbiter).let_go();
-        self.keep(|keeper, commons| keeper.let_go(&*commons.world));
+        let next = self.keeper.queue().front().map(|ticket| (ticket.plan().entity, ticket.plan().first));
+        self.keep(next, |keeper, commons| keeper.let_go(&*commons.world));
     }
 }

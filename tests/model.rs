@@ -221,7 +221,7 @@ fn catch(fault: Fault) -> Option<(String, Promise, usize)> {
 #[test]
 fn every_fault_is_caught() {
     let mut missed = Vec::new();
-    println!("{:26} {:34} {:>6}  {}", "fault", "shows in", "moves", "broken promise");
+    println!("{:26} {:34} {:>6}  broken promise", "fault", "shows in", "moves");
     for fault in Fault::ALL {
         match catch(*fault) {
             Some((place, promise, moves)) => {

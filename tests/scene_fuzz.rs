@@ -102,11 +102,12 @@ fn any_scene() -> BoxedStrategy<Scene> {
         material: body.material,
     };
     let top = (any_text(), any_number(), any_number(), any::<u32>(), any_vector(), any::<u64>());
-    let group = (any::<u32>(), any::<bool>(), any_number(), any::<u32>()).prop_map(
-        |(iterations, warm_start, correction, gamma)| GroupSettings {
+    let group = (any::<u32>(), any::<bool>(), any_number(), any_number(), any::<u32>()).prop_map(
+        |(iterations, warm_start, correction, closing, gamma)| GroupSettings {
             iterations,
             warm_start,
             correction,
+            closing,
             gamma,
         },
     );

@@ -38,3 +38,35 @@ pub const COLLISION_SHARE: f64 = 0.5;
 pub fn speedups(scenario: &str, bodies: u32) -> impl Iterator<Item = &'static Stated> {
     SPEEDUPS.iter().filter(move |stated| stated.scenario == scenario && stated.bodies.contains(&bodies))
 }
+
+/// A row of table 2 of M. Kale, P. G. Kry, "Distributed Simulation of Large Multi-body Systems".
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SharedScene {
+    /// The scenario here that stands for the paper's scene.
+    pub scenario: &'static str,
+    /// Bodies.
+    pub bodies: u32,
+    /// Joints.
+    pub joints: u32,
+    /// Contacts, on average.
+    pub contacts: u32,
+    /// Best speedup over one worker.
+    pub speedup: f64,
+    /// The number of workers it was reached with.
+    pub workers: u32,
+}
+
+/// The scenes that are shared by workers. Steps are of 2 ms.
+pub const SHARED_SCENES: &[SharedScene] = &[
+    SharedScene { scenario: "bowl", bodies: 5040, joints: 0, contacts: 7022, speedup: 4.10, workers: 7 },
+    SharedScene { scenario: "building", bodies: 2408, joints: 0, contacts: 20471, speedup: 3.27, workers: 8 },
+    SharedScene {
+        scenario: "four-way-bridge",
+        bodies: 1691,
+        joints: 3712,
+        contacts: 8924,
+        speedup: 2.86,
+        workers: 3,
+    },
+    SharedScene { scenario: "bridge", bodies: 1798, joints: 3180, contacts: 3890, speedup: 5.03, workers: 8 },
+];

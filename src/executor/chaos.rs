@@ -134,7 +134,7 @@ struct Rehearsal {
 
 impl Run {
     fn new(job: Job, order: Order, known: &[Entry]) -> Self {
-        let (commons, entities) = Commons::new(job.world, job.tuning, known);
+        let (commons, entities) = Commons::new(job.world, job.tuning, 1, known);
         let commons = Arc::new(commons);
         if job.inputs.is_some() {
             // Who watches the frames may act on what they show.
@@ -301,11 +301,14 @@ impl Run {
     /// Lets an entity do what it may.
     fn step(&mut self, id: EntityId) -> bool {
         self.is_ready[id.0 as usize] = false;
-        let Commons { world, limits, counters, table, .. } = &*self.commons;
+        let Commons { world, throttle, counters, table, circle, .. } = &*self.commons;
         let entity = &mut self.entities[id.0 as usize];
         let (now, segments) = (counters.now(), entity.segments());
         entity.settle(now.gvt);
-        match entity.step(world, limits, now, &mut self.out) {
+        if let Some(circle) = circle {
+            entity.regroup(circle, now, &mut self.out);
+        }
+        match entity.step(world, &throttle.limits(), now, &mut self.out) {
             Step::Write(plan) => {
                 let (plan, written) = table.write(world, plan, now.gvt);
                 let (first, crew) =
@@ -318,7 +321,12 @@ impl Run {
                 self.make_ready(id);
             }
             Step::WaitFor(tick) => self.waiting.entry(tick).or_default().push(id),
-            Step::Owes | Step::Done => {}
+            Step::Owes => {}
+            Step::Done => {
+                if let Some(circle) = circle {
+                    entity.make_size_known(circle);
+                }
+            }
         }
         self.meter.kept(segments, self.entities[id.0 as usize].segments());
         self.carry_out(id)
@@ -367,6 +375,7 @@ impl Run {
     fn count_round(&mut self, now: Now) {
         let Commons { counters, limits, .. } = &*self.commons;
         self.rounds.note(counters, limits.window, now.floor, std::iter::once(&self.meter));
+        self.commons.throttle.look(std::iter::once(&self.meter));
         self.stock.look(&self.commons, std::iter::once(&self.meter));
     }
 

@@ -4,12 +4,15 @@ pub mod adversary;
 pub mod census;
 pub mod chaos;
 pub mod crowd;
+mod crowding;
 mod desk;
 mod letterbox;
 pub mod overlap;
 mod report;
 pub mod sequential;
+mod stage;
 pub mod taskgraph;
+pub mod throttle;
 pub mod timewarp;
 pub mod trace;
 
@@ -171,11 +174,12 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Checks and compiles a scene.
+    /// Checks and compiles a scene. Scenes with joints are run by [`Sync::Overlap`], others by [`Sync::Sequential`],
+    /// unless something else is said.
     pub fn new(scene: &Scene) -> Result<Self, SceneError> {
         Ok(Simulation {
             world: Arc::new(World::new(scene)?),
-            sync: Sync::default(),
+            sync: if scene.joints.is_empty() { Sync::default() } else { Sync::Overlap },
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             tuning: Tuning::default(),
             chaos_seed: 0,

@@ -189,3 +189,130 @@ impl Assignment {
         opened
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const RED: u32 = 0;
+    const GREEN: u32 = 1;
+
+    fn set(workers: &[u32]) -> WorkerSet {
+        workers.iter().fold(WorkerSet::EMPTY, |set, worker| set.union(WorkerSet::one(*worker)))
+    }
+
+    /// Bodies in these workers, connected by these edges, after the contact of the first edge was treated.
+    fn after(
+        workers: &[&[u32]],
+        edges: &[(u32, u32)],
+        gamma: u32,
+        has_joints: bool,
+    ) -> (Case, Vec<WorkerSet>) {
+        let sets = workers.iter().map(|workers| set(workers)).collect();
+        let mut assignment = Assignment::new(sets, 2, |_| has_joints);
+        let graph = ConstraintGraph::new(workers.len(), edges.iter().copied());
+        assignment.weigh(Load::Bodies, &graph);
+        let (a, b) = edges[0];
+        let case = assignment.meet(a, b, gamma, &graph, &mut Walk::default());
+        (case, assignment.sets().to_vec())
+    }
+
+    #[test]
+    fn case_i_two_lone_bodies_of_different_workers_meet() {
+        // Green has two bodies, red one: the body of green comes to red as well.
+        let (case, sets) = after(&[&[RED], &[GREEN], &[GREEN]], &[(0, 1)], 0, false);
+        assert_eq!((case, sets), (Case::Apart, vec![set(&[RED]), set(&[RED, GREEN]), set(&[GREEN])]));
+        // And the other way round.
+        let (_, sets) = after(&[&[RED], &[GREEN], &[RED]], &[(0, 1)], 0, false);
+        assert_eq!(sets, [set(&[RED, GREEN]), set(&[GREEN]), set(&[RED])]);
+    }
+
+    #[test]
+    fn case_ii_what_one_touches_is_shared_gamma_deep() {
+        let workers: &[&[u32]] = &[&[RED], &[GREEN], &[GREEN], &[GREEN]];
+        let edges = [(0, 1), (1, 2), (2, 3)];
+        let shared = |gamma| {
+            let (case, sets) = after(workers, &edges, gamma, false);
+            assert_eq!(case, Case::Apart);
+            sets.iter().map(|set| set.len() > 1).collect::<Vec<_>>()
+        };
+        assert_eq!(shared(0), [false, true, false, false]);
+        // Growth begins at the shared body and goes both ways.
+        assert_eq!(shared(1), [true, true, true, false]);
+        assert_eq!(shared(2), [true, true, true, true]);
+    }
+
+    #[test]
+    fn case_iii_a_shared_body_that_touches_one_worker_only_is_released() {
+        let (case, sets) = after(&[&[RED], &[RED, GREEN]], &[(0, 1)], 0, false);
+        assert_eq!((case, sets), (Case::Released, vec![set(&[RED]), set(&[RED])]));
+    }
+
+    #[test]
+    fn case_iv_a_bridge_stays_shared() {
+        let workers: &[&[u32]] = &[&[RED], &[RED, GREEN], &[GREEN]];
+        let (case, sets) = after(workers, &[(0, 1), (1, 2)], 0, false);
+        assert_eq!((case, sets[1]), (Case::Bridge, set(&[RED, GREEN])));
+    }
+
+    #[test]
+    fn case_v_two_shared_bodies_go_to_the_lighter_worker() {
+        let workers: &[&[u32]] = &[&[RED, GREEN], &[RED, GREEN], &[RED], &[RED]];
+        let (case, sets) = after(workers, &[(0, 1)], 0, false);
+        assert_eq!((case, sets[0], sets[1]), (Case::Together, set(&[GREEN]), set(&[GREEN])));
+    }
+
+    #[test]
+    fn joined_bodies_keep_the_workers_they_began_with() {
+        let workers: &[&[u32]] = &[&[RED, GREEN], &[RED, GREEN], &[RED], &[RED]];
+        let (_, sets) = after(workers, &[(0, 1)], 0, true);
+        assert_eq!((sets[0], sets[1]), (set(&[RED, GREEN]), set(&[RED, GREEN])));
+    }
+
+    #[test]
+    fn loners_need_only_one_worker() {
+        let mut assignment = Assignment::new(vec![set(&[RED, GREEN]), set(&[RED])], 2, |_| false);
+        assignment.settle_loners(&ConstraintGraph::new(2, [].into_iter()));
+        assert_eq!(assignment.sets()[0], set(&[GREEN]));
+    }
+
+    proptest! {
+        /// Whatever touches in whatever order: every body and every constraint has a worker, and loads add up.
+        #[test]
+        fn everything_stays_covered(
+            workers in 1u32..6,
+            bodies in 2usize..24,
+            gamma in 0u32..4,
+            by_contacts: bool,
+            ticks in prop::collection::vec(prop::collection::vec((0u32..24, 0u32..24), 0..30), 1..12),
+            joints in prop::collection::vec((0u32..24, 0u32..24), 0..8),
+        ) {
+            let real = |edges: &[(u32, u32)]| -> Vec<(u32, u32)> {
+                let within = |(a, b): &(u32, u32)| (a % bodies as u32, b % bodies as u32);
+                edges.iter().map(within).filter(|(a, b)| a != b).map(|(a, b)| (a.min(b), a.max(b))).collect()
+            };
+            let joints = real(&joints);
+            let joined = |place: u32| joints.iter().any(|(a, b)| *a == place || *b == place);
+            let sets = (0..bodies as u32).map(|place| WorkerSet::one(place % workers)).collect();
+            let mut assignment = Assignment::new(sets, workers, joined);
+            let mut walk = Walk::default();
+            let load = if by_contacts { Load::Contacts } else { Load::Bodies };
+            for contacts in ticks.iter().map(|contacts| real(contacts)) {
+                let edges: Vec<(u32, u32)> = joints.iter().chain(&contacts).copied().collect();
+                let graph = ConstraintGraph::new(bodies, edges.iter().copied());
+                assignment.weigh(load, &graph);
+                for (a, b) in &contacts {
+                    assignment.meet(*a, *b, gamma, &graph, &mut walk);
+                }
+                assignment.settle_loners(&graph);
+                assignment.close_cover(edges.iter().copied());
+                let open = crate::overlap::cover::uncovered(assignment.sets(), edges.iter().copied());
+                prop_assert_eq!(open, None);
+                let counted = assignment.loads().to_vec();
+                assignment.count();
+                prop_assert_eq!(assignment.loads(), counted.as_slice());
+            }
+        }
+    }
+}

@@ -27,7 +27,8 @@ const fn with(mut golden: Golden, name: &'static str, value: &'static str) -> Go
     golden
 }
 
-/// One short run of every scenario, chosen so that contacts happen in each that has any.
+/// One short run of every scenario, chosen so that contacts happen in each that has any. Those with joints are run by
+/// two workers.
 pub const GOLDEN: &[Golden] = &[
     golden("parallel", 50, 1000, "ef65c631a6174cf0fa66d07d56c633c9"),
     golden("cylinders", 200, 1500, "97399832ce9e465c5af9b90d4e87d501"),
@@ -42,4 +43,7 @@ pub const GOLDEN: &[Golden] = &[
     with(golden("stack", 10, 1000, "9ac5466f125e508dcb40017286b5a51d"), "shape", "sphere"),
     golden("newton-cradle", 5, 2500, "d23009205dd92bfda9e2f64a411a0254"),
     golden("billiards", 16, 1000, "0ff2ad142b53c9fe54dddd50011ad8f0"),
+    golden("building", 130, 500, "0da64f1d94dd6a106d8e6b7db054cba6"),
+    golden("bridge", 61, 250, "9a80d4eb6537a6328634f699c45b1c4a"),
+    golden("four-way-bridge", 71, 250, "9f5b3f468bf482fbc3ef9e830a00f749"),
 ];

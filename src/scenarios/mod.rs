@@ -6,6 +6,8 @@
 mod billiards;
 mod bouncing;
 mod bowl;
+mod bridge;
+mod building;
 mod cylinders;
 mod gas;
 mod golden;
@@ -148,6 +150,33 @@ pub const SCENARIOS: &[Scenario] = &[
         seconds: 6.0,
         parameters: billiards::PARAMETERS,
         builder: billiards::build,
+    },
+    Scenario {
+        name: "building",
+        summary: "storeys of columns, tiles and brick walls; two cannon balls bring them down",
+        scaling: "the building is cut off above so many bodies; 2408 is six storeys of four by four bays",
+        bodies: 2408,
+        seconds: 4.0,
+        parameters: &[],
+        builder: building::build,
+    },
+    Scenario {
+        name: "bridge",
+        summary: "a bridge of beams, planks, braces and rails hangs between two piers by its joints",
+        scaling: "9 bodies and 16 joints per section, and 16 bodies at the ends; at least one section",
+        bodies: 1798,
+        seconds: 4.0,
+        parameters: &[],
+        builder: bridge::build,
+    },
+    Scenario {
+        name: "four-way-bridge",
+        summary: "two bridges cross in a hub, and two balls fall on them",
+        scaling: "36 bodies and 80 joints per section of all four arms, and 35 bodies besides",
+        bodies: 1691,
+        seconds: 4.0,
+        parameters: &[],
+        builder: bridge::build_four_way,
     },
 ];
 

@@ -61,7 +61,7 @@ fn symmetric(draw: u64) -> f64 {
 
 #[test]
 fn defaults_have_the_promised_bodies_and_run_under_their_name() {
-    let expected = [500, 500, 200, 1000, 1000, 1953, 10, 5, 16];
+    let expected = [500, 500, 200, 1000, 1000, 1953, 10, 5, 16, 2408, 1798, 1691];
     for (scenario, count) in SCENARIOS.iter().zip(expected) {
         let scene = default_of(scenario);
         assert_eq!((scene.bodies.len(), scenario.bodies as usize), (count, count), "{}", scenario.name);
@@ -82,7 +82,12 @@ fn every_scenario_scales() {
                 continue;
             };
             let rows = (1..).take_while(|b| b * (b + 1) / 2 <= bodies).count() as u32;
-            let count = if scenario.name == "pyramid" { rows * (rows + 1) / 2 } else { bodies };
+            let count = match scenario.name {
+                "pyramid" => rows * (rows + 1) / 2,
+                "bridge" => 9 * (bodies.saturating_sub(16) / 9).max(1) + 16,
+                "four-way-bridge" => 36 * (bodies.saturating_sub(35) / 36).max(1) + 35,
+                _ => bodies,
+            };
             assert_eq!(scene.bodies.len(), count as usize, "{} {bodies}", scenario.name);
             assert!(smallest_gap(&scene) > -1e-12, "{} {bodies}: {}", scenario.name, smallest_gap(&scene));
         }
@@ -107,6 +112,28 @@ fn nothing_overlaps_at_the_start() {
     for (name, bodies, sets) in variants {
         let gap = smallest_gap(&made(name, *bodies, sets));
         assert!(gap > -1e-12, "{name} {bodies} {sets:?}: {gap}");
+    }
+}
+
+#[test]
+fn bridges_have_the_published_counts() {
+    for (name, bodies, joints) in
+        [("bridge", 1798, 3180), ("bridge", 232, 396), ("four-way-bridge", 1691, 3712)]
+    {
+        let scene = made(name, bodies, &[]);
+        assert_eq!((scene.bodies.len(), scene.joints.len()), (bodies as usize, joints), "{name}");
+    }
+}
+
+#[test]
+fn joints_hold_at_the_start_and_nothing_else_is_in_the_way() {
+    for name in ["building", "bridge", "four-way-bridge"] {
+        let world = std::sync::Arc::new(crate::physics::World::new(&made(name, 500, &[])).unwrap());
+        let states: Vec<_> = world.bodies.iter().map(|body| body.start).collect();
+        assert!(crate::overlap::Violation::of(&world, &states).max_m < 1e-12, "{name}");
+        let mut solver = crate::solver::GroupSolver::of_all(world);
+        let deepest = solver.step().deepest;
+        assert!(deepest < 1e-9, "{name}: bodies overlap by {deepest} m");
     }
 }
 

@@ -91,6 +91,7 @@ impl Scene {
         let at = At::table("group");
         check_range(at.field("iterations"), f64::from(self.group.iterations), 1.0..=10_000.0)?;
         check_range(at.field("correction"), self.group.correction, 0.0..=1.0)?;
+        check_range(at.field("closing"), self.group.closing, 0.0..=1.0)?;
         check_range(at.field("gamma"), f64::from(self.group.gamma), 0.0..=1e6)
     }
 

@@ -155,7 +155,7 @@ pub(super) fn hint(field: &str) -> &'static str {
         }
         "iterations" | "rounds" => "write a whole number of 1 or more",
         "warm_start" => "write `true` or `false`",
-        "correction" => "write a number from 0 to 1",
+        "correction" | "closing" => "write a number from 0 to 1",
         "materials" => "write one table per material, such as `[materials.rubber]`",
         "density" => "write a number in kg/m³, such as `density = 1000`",
         "friction" => "write a number, such as `friction = 0.5`",
@@ -172,7 +172,9 @@ pub(super) fn hint(field: &str) -> &'static str {
         "collide" => "write `true` or `false`",
         "part" => "write one `[[part]]` table with a list of `bodies` per worker",
         "bodies" => "write a list of names or ids of bodies, such as `bodies = [0, 1, \"arm\"]`",
-        "group" => "write a table with `iterations`, `warm_start`, `correction` and `gamma`, each optional",
+        "group" => {
+            "write a table with `iterations`, `warm_start`, `correction`, `closing` and `gamma`, each optional"
+        }
         "gamma" => "write a whole number of 0 or more",
         "position" => "write three numbers in metres, such as `position = [0, 1, 0]`",
         "orientation" => {

@@ -141,15 +141,17 @@ pub struct GroupSettings {
     pub iterations: u32,
     /// Start the solver from the last tick's impulses.
     pub warm_start: bool,
-    /// Share of an overlap or of a gap in a joint that is removed per tick (0 to 1).
+    /// Share of an overlap that is removed per tick by moving bodies apart (0 to 1).
     pub correction: f64,
+    /// Share of a gap in a joint that is closed per tick by moving bodies (0 to 1).
+    pub closing: f64,
     /// How many joints or contacts deep workers share bodies beyond those where they meet.
     pub gamma: u32,
 }
 
 impl Default for GroupSettings {
     fn default() -> Self {
-        GroupSettings { iterations: 20, warm_start: true, correction: 0.2, gamma: 0 }
+        GroupSettings { iterations: 20, warm_start: true, correction: 0.2, closing: 0.8, gamma: 0 }
     }
 }
 

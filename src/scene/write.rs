@@ -89,6 +89,7 @@ fn write_group(out: &mut String, group: &GroupSettings) {
     line(out, "iterations", group.iterations);
     line(out, "warm_start", group.warm_start);
     line(out, "correction", number(group.correction));
+    line(out, "closing", number(group.closing));
     line(out, "gamma", group.gamma);
 }
 

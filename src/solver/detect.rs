@@ -4,7 +4,7 @@ use super::fabric::Fabric;
 use super::neighbours::Neighbours;
 use crate::math::Vec3;
 use crate::physics::contact::{Manifold, Placed, contact};
-use crate::physics::{BodyDef, Shape, World};
+use crate::physics::{Aabb, BodyDef, Shape, World};
 use crate::state::BodyState;
 
 /// Two things that meet. The first is a body; of two bodies it is the one of the smaller place.
@@ -54,15 +54,9 @@ fn place<'a>(body: &'a BodyDef, state: &BodyState) -> Placed<'a> {
 /// Where two bodies meet, if they do. `a` has the smaller id.
 #[inline]
 pub fn meeting(world: &World, a: &BodyDef, sa: &BodyState, b: &BodyDef, sb: &BodyState) -> Option<Manifold> {
-    let d2 = (sa.x - sb.x).norm_squared();
-    let radii = a.radius + b.radius;
-    // Most candidates end here: nobody looks farther ahead than by its own size.
-    if d2 >= (2.0 * radii + world.rule.reach) * (2.0 * radii + world.rule.reach) {
-        return None;
-    }
     let reach = look_ahead(world, a, sa) + look_ahead(world, b, sb);
-    let reached = radii + reach;
-    if d2 >= reached * reached {
+    let reached = a.radius + b.radius + reach;
+    if (sa.x - sb.x).norm_squared() >= reached * reached {
         return None;
     }
     let manifold = contact(&place(a, sa), &place(b, sb), reach);
@@ -121,9 +115,35 @@ impl Detector {
     }
 }
 
+/// Bounds of some bodies and of what they look ahead to, by place: who is out of each other's bounds does not meet.
+#[derive(Clone, Debug, Default)]
+pub struct Bounds(Vec<Aabb>);
+
+impl Bounds {
+    /// Takes the bounds of the bodies at `places`; `states` are by place.
+    pub fn update(&mut self, world: &World, places: &[u32], states: &[BodyState]) {
+        self.0.resize(states.len(), Aabb { min: Vec3::zeros(), max: Vec3::zeros() });
+        for place in places.iter().map(|place| *place as usize) {
+            let (body, state) = (&world.bodies[place], &states[place]);
+            // A little more than needed, for rounding.
+            let ahead = look_ahead(world, body, state) + 1e-9 * body.radius;
+            self.0[place] = body.shape.aabb(state.x, &state.q).grown(ahead);
+        }
+    }
+}
+
 /// Where a pair meets, unless a joint keeps it from doing so; `states` are by place, the smaller place first.
 #[inline]
-pub fn met(world: &World, fabric: &Fabric, states: &[BodyState], (a, b): (u32, u32)) -> Option<Meeting> {
+pub fn met(
+    world: &World,
+    fabric: &Fabric,
+    states: &[BodyState],
+    bounds: &Bounds,
+    (a, b): (u32, u32),
+) -> Option<Meeting> {
+    if !bounds.0[a as usize].overlaps(&bounds.0[b as usize]) {
+        return None;
+    }
     let (body_a, body_b) = (&world.bodies[a as usize], &world.bodies[b as usize]);
     let (state_a, state_b) = (&states[a as usize], &states[b as usize]);
     let manifold = meeting(world, body_a, state_a, body_b, state_b)?;

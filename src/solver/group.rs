@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::bodies::{Motion, Resistance, moved};
 use super::contacts::{ContactRule, Contacts, Side};
-use super::detect::{Detector, Meeting, met};
+use super::detect::{Bounds, Detector, Meeting, met};
 use super::fabric::Fabric;
 use super::joints::Joints;
 use super::memory::Impulses;
@@ -71,6 +71,7 @@ pub struct GroupSolver {
     impulses: Arc<Impulses>,
     meetings: Vec<Meeting>,
     detector: Detector,
+    bounds: Bounds,
     /// Candidates that somebody else has found.
     hint: Option<Arc<Vec<(u32, u32)>>>,
     measures: bool,
@@ -95,6 +96,7 @@ impl GroupSolver {
             impulses: Arc::default(),
             meetings: Vec::new(),
             detector: Detector::default(),
+            bounds: Bounds::default(),
             hint: None,
             measures: false,
             world,
@@ -238,7 +240,8 @@ impl GroupSolver {
         };
         let is_here = |place: u32| self.slot_of[place as usize] != u32::MAX;
         let here = found.iter().filter(|(a, b)| is_here(*a) && is_here(*b));
-        meetings.extend(here.filter_map(|pair| met(world, fabric, states, *pair)));
+        self.bounds.update(world, &self.active, states);
+        meetings.extend(here.filter_map(|pair| met(world, fabric, states, &self.bounds, *pair)));
         self.detector.statics(&self.world, &self.active, &self.states, |meeting| meetings.push(meeting));
     }
 
@@ -287,7 +290,7 @@ impl GroupSolver {
     }
 
     fn prepare_joints(&mut self) {
-        let rate = self.world.group.correction / self.world.time.tick_s;
+        let rate = self.world.group.closing / self.world.time.tick_s;
         let fixed = self.active.len();
         let mut joints = std::mem::take(&mut self.joints);
         joints.clear();
@@ -319,9 +322,10 @@ impl GroupSolver {
         }
         self.shifts.clear();
         self.shifts.resize(self.motions.len(), Motion::NONE);
-        if self.contacts.overlap() {
+        if self.contacts.overlap() || self.joints.len() > 0 {
             self.contacts.warm_start_apart(&mut self.shifts);
-            for _ in 0..(iterations / APART_SHARE).max(APART_MIN) {
+            for sweep in 0..(iterations / APART_SHARE).max(APART_MIN) {
+                self.joints.sweep_closer(&mut self.shifts, sweep % 2 == 1);
                 self.contacts.sweep_apart(&mut self.shifts);
             }
         }

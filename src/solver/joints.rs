@@ -11,8 +11,8 @@ use crate::scene::JointKind;
 #[derive(Clone, Copy, Debug)]
 struct JointRow {
     row: Row,
-    /// Relative velocity that closes a part of the gap.
-    target: f64,
+    /// Speed that closes a part of the gap; it moves bodies and never becomes a velocity.
+    closing: f64,
     impulse: f64,
 }
 
@@ -56,7 +56,7 @@ impl Joints {
         let mut push = |row: Row, off: f64| {
             let k = self.rows.len() - first as usize;
             let impulse = remembered.map_or(0.0, |rows| rows[k]);
-            self.rows.push(JointRow { row, target: -off * rate, impulse });
+            self.rows.push(JointRow { row, closing: -off * rate, impulse });
         };
         let (ra, rb) = (a.state.q * def.a.anchor, b.state.q * def.b.anchor);
         let gap = a.state.x + ra - b.state.x - rb;
@@ -114,12 +114,30 @@ impl Joints {
         }
     }
 
+    /// One sweep that closes gaps: `shifts` never become velocities.
+    pub fn sweep_closer(&self, shifts: &mut [Motion], backwards: bool) {
+        let solve = |block: &Block| {
+            let (mut a, mut b) = (shifts[block.a as usize], shifts[block.b as usize]);
+            for row in &self.rows[block.range()] {
+                let impulse = (row.closing - row.row.speed(&a, &b)) * row.row.inv_gain;
+                row.row.push(impulse, &mut a, &mut b, block.inv_mass);
+            }
+            shifts[block.a as usize] = a;
+            shifts[block.b as usize] = b;
+        };
+        if backwards {
+            self.blocks.iter().rev().for_each(solve);
+        } else {
+            self.blocks.iter().for_each(solve);
+        }
+    }
+
     /// Adds what the impulses leave unsolved.
     pub fn measure(&self, motions: &[Motion], residual: &mut Residual) {
         for block in &self.blocks {
             let (a, b) = (&motions[block.a as usize], &motions[block.b as usize]);
             for row in &self.rows[block.range()] {
-                residual.add((row.target - row.row.speed(a, b)).abs());
+                residual.add(row.row.speed(a, b).abs());
             }
         }
     }
@@ -147,7 +165,7 @@ impl Block {
     fn solve(&self, rows: &mut [JointRow], motions: &mut [Motion]) {
         let (mut a, mut b) = (motions[self.a as usize], motions[self.b as usize]);
         for row in rows {
-            let change = (row.target - row.row.speed(&a, &b)) * row.row.inv_gain;
+            let change = -row.row.speed(&a, &b) * row.row.inv_gain;
             row.impulse += change;
             row.row.push(change, &mut a, &mut b, self.inv_mass);
         }

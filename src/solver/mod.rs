@@ -15,7 +15,7 @@ mod memory;
 mod neighbours;
 mod residual;
 
-pub use detect::{Detector, Meeting, meeting, meets, met};
+pub use detect::{Bounds, Detector, Meeting, meeting, meets, met};
 pub use fabric::Fabric;
 pub use group::{GroupSolver, Shares, StepCounts};
 pub use memory::{Impulses, JointImpulse, PointImpulse};

@@ -9,8 +9,6 @@ use crate::physics::World;
 use crate::physics::broad::Grid;
 use crate::state::BodyState;
 
-/// The largest room, as a share of a typical body's size.
-const ROOM_MAX: f64 = 0.5;
 /// Ticks that a list should last.
 const TICKS: f64 = 6.0;
 
@@ -21,8 +19,8 @@ pub struct Neighbours {
     /// What the list was built for.
     places: Vec<u32>,
     positions: Vec<Vec3>,
+    /// How far each may reach or move until a new list is needed.
     radii: Vec<f64>,
-    room: f64,
     /// Pairs of places, ascending.
     pairs: Vec<(u32, u32)>,
     built: u64,
@@ -43,7 +41,7 @@ impl Neighbours {
     }
 
     fn is_good_for(&self, world: &World, places: &[u32], states: &[BodyState]) -> bool {
-        if self.room <= 0.0 || self.places != places {
+        if self.built == 0 || self.places != places {
             return false;
         }
         // What all do together brings nobody nearer to anybody.
@@ -52,8 +50,8 @@ impl Neighbours {
         let drift = places.iter().enumerate().map(|(at, place)| moves(at, place)).sum::<Vec3>() / count;
         places.iter().enumerate().all(|(at, place)| {
             let (body, state) = (&world.bodies[*place as usize], &states[*place as usize]);
-            let grown = body.radius + look_ahead(world, body, state) - self.radii[at];
-            (moves(at, place) - drift).norm() + grown.max(0.0) <= 0.5 * self.room
+            let reach = body.radius + look_ahead(world, body, state);
+            (moves(at, place) - drift).norm() + reach <= self.radii[at]
         })
     }
 
@@ -63,30 +61,21 @@ impl Neighbours {
         self.places.extend_from_slice(places);
         self.positions.clear();
         self.radii.clear();
+        let count = places.len().max(1) as f64;
+        let mean = places.iter().map(|place| states[*place as usize].v).sum::<Vec3>() / count;
+        let h = world.time.tick_s;
+        // Those at rest are about to fall.
+        let fall = TICKS * world.gravity.norm() * h;
         for place in places.iter().map(|place| *place as usize) {
-            self.positions.push(states[place].x);
-            let body = &world.bodies[place];
-            self.radii.push(body.radius + look_ahead(world, body, &states[place]));
+            let (body, state) = (&world.bodies[place], &states[place]);
+            let room = (TICKS * ((state.v - mean).norm() + fall) * h).min(0.5 * body.radius);
+            self.positions.push(state.x);
+            self.radii.push(body.radius + look_ahead(world, body, state) + room);
         }
-        self.room = room(world, places, states);
-        let room = self.room;
-        let near = self.grid.pairs(&self.positions, &self.radii, room);
+        let near = self.grid.pairs(&self.positions, &self.radii, 0.0);
         self.pairs.clear();
         self.pairs.extend(near.iter().map(|(a, b)| (places[*a as usize], places[*b as usize])));
     }
-}
-
-/// Room for the fastest body to move for some ticks; none if that would be too much to be worth while.
-fn room(world: &World, places: &[u32], states: &[BodyState]) -> f64 {
-    let count = places.len().max(1) as f64;
-    let velocity = |place: &u32| states[*place as usize].v;
-    let mean = places.iter().map(velocity).sum::<Vec3>() / count;
-    let fastest = places.iter().map(|place| (velocity(place) - mean).norm()).fold(0.0, f64::max);
-    // Those at rest are about to fall.
-    let speed = fastest + TICKS * world.gravity.norm() * world.time.tick_s;
-    let typical = places.iter().map(|place| world.bodies[*place as usize].radius).sum::<f64>() / count;
-    let room = 2.0 * TICKS * speed * world.time.tick_s;
-    if room <= ROOM_MAX * typical { room } else { 0.0 }
 }
 
 #[cfg(test)]

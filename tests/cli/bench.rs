@@ -41,7 +41,8 @@ fn a_speedup_is_measured_and_a_projection_is_called_one() {
 #[test]
 fn every_measurement_leaves_a_table_and_a_page() {
     let sandbox = Sandbox::new();
-    let runs: [(&str, &[&str], &str); 4] = [
+    let runs: [(&str, &[&str], &str); 5] = [
+        ("overlap", &["bowl", "--bodies", "20", "--workers", "1,2", "--iterations", "4"], "overlap-bowl"),
         ("density", &["--bodies", "20", "--volumes", "100,400"], "density"),
         ("window", &["--windows", "16,64"], "window"),
         ("scale", &["--bodies", "20,40"], "scale"),
@@ -65,7 +66,8 @@ fn every_measurement_leaves_a_table_and_a_page() {
 fn mistakes_are_told_before_anything_is_measured() {
     let sandbox = Sandbox::new();
     sandbox.write("file", "x");
-    let wrong: [(&[&str], &str); 5] = [
+    let wrong: [(&[&str], &str); 6] = [
+        (&["bench", "overlap", "bowls", "--out", "out"], "did you mean `bowl`?"),
         (&["bench", "speedup", "--cores", "0"], "--cores"),
         (&["bench", "speedup", "--cores", "4..1"], "4..1"),
         (&["bench", "scale", "--repeat", "0"], "--repeat"),

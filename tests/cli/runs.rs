@@ -103,7 +103,7 @@ fn the_default_scenario_needs_no_arguments() {
 fn every_way_of_running_has_the_same_digest() {
     let sandbox = Sandbox::new();
     let plain = sandbox.digest(&["run", "bowl", "--bodies", "60", "--seconds", "1"]);
-    for (name, _) in Sync::ALL {
+    for (name, _) in Sync::same_result() {
         for cores in ["1", "2"] {
             let other = ["run", "bowl", "--bodies", "60", "--seconds", "1", "--sync", name, "--cores", cores];
             assert_eq!(sandbox.digest(&other), plain, "{name} on {cores}");

@@ -7,6 +7,8 @@ mod breakdown;
 mod density;
 mod lists;
 mod overhead;
+mod overlap;
+mod overlap_sheet;
 mod runner;
 mod scale;
 mod speedup;
@@ -111,6 +113,13 @@ enum What {
         #[command(flatten)]
         common: Common,
     },
+    /// Scenes shared by workers: time, balance, errors and traffic (another paper's figures 10 to 14 and table 2)
+    Overlap {
+        #[command(flatten)]
+        which: overlap::Arguments,
+        #[command(flatten)]
+        common: Common,
+    },
     /// All of these
     All {
         #[command(flatten)]
@@ -126,6 +135,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         What::Scale { common, .. } => ("scale", common),
         What::Breakdown { common, .. } => ("breakdown", common),
         What::Overhead { common, .. } => ("overhead", common),
+        What::Overlap { common, .. } => ("overlap", common),
         What::All { common } => ("report", common),
     };
     let machine = Machine::here();
@@ -139,6 +149,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         What::Scale { which, common } => scale::measure(&mut runner, which, common),
         What::Breakdown { which, common } => breakdown::measure(&mut runner, which, common),
         What::Overhead { which, common } => overhead::measure(&mut runner, which, common),
+        What::Overlap { which, common } => overlap::measure(&mut runner, which, common),
         What::All { common } => measure_all(&mut runner, common),
     }?;
     shelf.keep(name, &sections)?;
@@ -155,6 +166,7 @@ fn measure_all(runner: &mut Runner, common: &Common) -> Result<Vec<Section>, Fai
     sections.extend(window::measure(runner, &window::Arguments::default(), common)?);
     sections.extend(scale::measure(runner, &scale::Arguments::default(), common)?);
     sections.extend(overhead::measure(runner, &overhead::Arguments::default(), common)?);
+    sections.extend(overlap::measure(runner, &overlap::Arguments::default(), common)?);
     Ok(sections)
 }
 

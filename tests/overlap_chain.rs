@@ -1,0 +1,89 @@
+//! The 60-link chain: how much of a gap sharing leaves, by depth of sharing and rule of weights.
+//!
+//! Hung by both ends with some slack, 2 ms ticks, 200 sweeps, 3 s, as in the design's table. Run with `--nocapture` to see it.
+
+use std::sync::Arc;
+
+use anachron::overlap::{OverlapSettings, Violation, WeightRule};
+use anachron::overlap_bridge::Bridge;
+use anachron::physics::World;
+use anachron::scene::{Body, Joint, Scene, Shape};
+use anachron::state::BodyState;
+
+const LINK_M: f64 = 0.5;
+const LINKS: u32 = 60;
+
+/// Half of the links go down and half up again, so that the ends are four fifths of the chain's length apart.
+fn chain() -> Arc<World> {
+    let mut scene = Scene { ticks_per_second: 500.0, ..Scene::default() };
+    scene.group.iterations = 200;
+    let (across, down) = (0.8 * LINK_M, 0.6 * LINK_M);
+    let mut end = [0.0; 3];
+    for k in 0..LINKS {
+        let slope = if k < LINKS / 2 { -1.0 } else { 1.0 };
+        let next = [end[0] + across, end[1] + slope * down, 0.0];
+        let middle = [0.5 * (end[0] + next[0]), 0.5 * (end[1] + next[1]), 0.0];
+        let shape = Shape::Box { half_extents: [0.5 * LINK_M, 0.05, 0.05] };
+        // Half the angle whose cosine is 0.8.
+        let orientation = [0.0, 0.0, slope * 0.1f64.sqrt(), 0.9f64.sqrt()];
+        scene.bodies.push(Body { orientation, ..Body::new(shape, middle) });
+        scene.joints.push(Joint::ball(k, k.checked_sub(1), end));
+        end = next;
+    }
+    scene.joints.push(Joint::ball(LINKS - 1, None, end));
+    Arc::new(World::new(&scene).unwrap())
+}
+
+struct Hung {
+    /// Largest gap of any joint in the last second, in link lengths.
+    gap: f64,
+    end: Vec<BodyState>,
+}
+
+fn hang(workers: u32, gamma: u32, weights: WeightRule) -> Hung {
+    let world = chain();
+    let settings =
+        OverlapSettings { workers: Some(workers), gamma: Some(gamma), weights, ..OverlapSettings::default() };
+    let mut bridge = Bridge::new(world.clone(), settings).unwrap();
+    let mut crew = bridge.loop_crew();
+    let mut gap: f64 = 0.0;
+    for tick in 0..1500 {
+        let Ok(_) = bridge.tick(&mut crew);
+        if tick >= 1000 {
+            gap = gap.max(Violation::of(&world, bridge.states()).max_m / LINK_M);
+        }
+    }
+    Hung { gap, end: bridge.states().to_vec() }
+}
+
+fn apart(a: &[BodyState], b: &[BodyState]) -> f64 {
+    let squares: f64 = a.iter().zip(b).map(|(a, b)| (a.x - b.x).norm_squared()).sum();
+    (squares / a.len() as f64).sqrt()
+}
+
+#[test]
+fn gaps_shrink_with_depth_and_geodesic_weights_are_better() {
+    let alone = hang(1, 0, WeightRule::Geodesic);
+    println!("one worker: gap {:.1e}", alone.gap);
+    let gammas = [0, 1, 2, 4, 6, 10];
+    let row = |weights: WeightRule| -> Vec<f64> {
+        let runs = gammas.map(|gamma| hang(2, gamma, weights));
+        for (gamma, run) in gammas.iter().zip(&runs) {
+            let distance = apart(&alone.end, &run.end);
+            println!("{weights:?} gamma {gamma}: gap {:.1e}, {distance:.2} m from one worker", run.gap);
+        }
+        runs.map(|run| run.gap).to_vec()
+    };
+    let (geodesic, equal) = (row(WeightRule::Geodesic), row(WeightRule::Equal));
+    let four = hang(4, 0, WeightRule::Geodesic).gap;
+    println!("4 workers, gamma 0: gap {four:.1e}");
+    assert!(alone.gap < 1e-3, "one worker: {}", alone.gap);
+    for pair in geodesic.windows(2) {
+        assert!(pair[1] < pair[0], "deeper sharing must close gaps: {geodesic:?}");
+    }
+    for (gamma, (geodesic, equal)) in gammas.iter().zip(geodesic.iter().zip(&equal)) {
+        assert!(geodesic < equal, "gamma {gamma}: geodesic {geodesic}, equal {equal}");
+    }
+    // The table has 7.1e-3 and 2e-4: a factor of 35 from no depth to a depth of ten.
+    assert!(geodesic[0] < 3e-2 && geodesic[5] < 2e-3 && geodesic[0] > 8.0 * geodesic[5], "{geodesic:?}");
+}
