@@ -164,8 +164,12 @@ impl Play {
         let now = self.counters.now();
         let keeps_no_history = setting.tiny.fault == Fault::HistoryNotKept;
         let mut out = Outbox::default();
+        let circle = self.circle.clone();
         let entity = self.entity(id);
         entity.settle(if keeps_no_history { now.floor } else { now.gvt });
+        if let Some(circle) = &circle {
+            entity.regroup(circle, now, &mut out);
+        }
         let step = entity.step(&setting.tiny, &setting.limits, now, &mut out);
         notes.stepped(id, &step);
         notes.outcome(&out, self.entities[at].lvt());
@@ -198,7 +202,13 @@ impl Play {
                 self.waiting[at] = Some(tick);
                 self.wake(setting);
             }
-            Step::Owes | Step::Done => self.want(setting, id, &mut out, None),
+            Step::Owes => self.want(setting, id, &mut out, None),
+            Step::Done => {
+                if let Some(circle) = &circle {
+                    self.entity(id).make_size_known(circle);
+                }
+                self.want(setting, id, &mut out, None);
+            }
         }
     }
 

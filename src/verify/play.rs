@@ -9,7 +9,9 @@ use super::promise::Broken;
 use super::setting::{Cue, Grain, Setting};
 use super::story::Notes;
 use super::tiny::{Act, Course, Tiny};
-use crate::protocol::{Bucket, Counters, Entity, EntityId, Message, Outbox, Place, Plan, Track, Written};
+use crate::protocol::{
+    Bucket, Circle, Counters, Entity, EntityId, Message, Outbox, Place, Plan, Track, Written,
+};
 use crate::ticket::{Keeper, Ticket};
 use crate::time::Tick;
 
@@ -109,6 +111,8 @@ pub struct Play {
     pub(super) cued: usize,
     /// Which of them were let in.
     pub(super) let_in: u64,
+    /// What entities know of each other, if they regroup by themselves.
+    pub(super) circle: Option<Arc<Circle>>,
     pub(super) broken: Option<Broken>,
 }
 
@@ -118,6 +122,8 @@ impl Play {
         let start = setting.tiny.start();
         let crews: Vec<Vec<(Place, Course)>> = start.chunks(setting.cluster).map(<[_]>::to_vec).collect();
         let count = crews.len();
+        let sizes = || crews.iter().map(Vec::len);
+        let circle = setting.regroups.map(|largest| Arc::new(Circle::new(sizes(), largest)));
         let births = crews.iter().zip(0..).flat_map(|(crew, id)| crew.iter().map(move |_| EntityId(id)));
         let births = births.collect();
         let entity = |(id, crew): (u32, Vec<(Place, Course)>)| {
@@ -141,6 +147,7 @@ impl Play {
             births,
             cued: 0,
             let_in: 0,
+            circle,
             broken: None,
         }
     }

@@ -58,7 +58,7 @@ pub fn any_setting(seed: u64, wish: &Wish) -> Setting {
         sparse: draw(&[1, 2, 5, 20]),
         sticky: draw(&[2, 4, 16, 1000]),
         bumpy: draw(&[4, 20, 1000]),
-        last_tick: wish.ticks.unwrap_or(draw(&[2, 4, 8, 16, 30])),
+        last_tick: wish.ticks.unwrap_or(draw(&[2, 4, 8, 16, 30, 90])),
         fault: wish.fault,
     };
     let window = wish.window.unwrap_or(draw(&[1, 2, 3, 4, 6, 10, 20, 40]));
@@ -78,6 +78,7 @@ pub fn any_setting(seed: u64, wish: &Wish) -> Setting {
     };
     setting.limits.stride_min = draw(&[1, 1, 2, 5, 20]);
     setting.limits.adaptive = draw(&[0, 1]) == 1;
+    setting.regroups = [None, None, Some(3), Some(16)][draw(&[0, 1, 2, 3]) as usize];
     let cues = draw(&[0, 0, 2, 5, 10]);
     let entities = setting.entities();
     let mut newcomers = 0;
