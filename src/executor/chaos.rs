@@ -306,7 +306,13 @@ impl Run {
         let (now, segments) = (counters.now(), entity.segments());
         entity.settle(now.gvt);
         if let Some(circle) = circle {
+            let handovers = entity.stats().handovers;
             entity.regroup(circle, now, &mut self.out);
+            let has_changed = entity.stats().handovers > handovers;
+            if let Some(rehearsals) = self.rehearsals.as_mut().filter(|_| has_changed) {
+                // With another crew it does not do the same again.
+                rehearsals[id.0 as usize] = None;
+            }
         }
         match entity.step(world, &throttle.limits(), now, &mut self.out) {
             Step::Write(plan) => {
@@ -348,7 +354,8 @@ impl Run {
                 };
                 assert_eq!(bits(&known.crew), bits(&crew), "{id} did not repeat its step to tick {first}");
             }
-            None if first > 0 => {
+            // Who begins anew writes the tick at global virtual time itself, and must not go below that.
+            None if first > self.commons.counters.gvt() => {
                 *rehearsal = Some(Rehearsal { first, crew, is_disturbed: false });
                 self.entities[id.0 as usize].take_back(first - 1, &mut self.out);
             }
