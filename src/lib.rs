@@ -62,12 +62,15 @@ pub mod record;
 pub mod render;
 pub mod scenarios;
 pub mod scene;
+mod shared_table;
 pub mod solver;
 pub mod state;
+mod sync;
 mod ticket;
 pub mod time;
 pub mod tvht;
 pub mod verify;
+mod waiting;
 
 pub use std::ops::ControlFlow;
 

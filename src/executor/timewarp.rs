@@ -3,7 +3,6 @@
 //! The calling thread takes the frames; the actors never wait for it, except that global virtual time is held
 //! back when it falls far behind, so that memory stays bounded.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -28,6 +27,7 @@ use crate::protocol::{EntityId, Now, Place, Plan, Search, Stats, Written};
 use crate::ticket::Ticket;
 use crate::time::Tick;
 use crate::tvht::{BucketActor, LetGo};
+use crate::waiting::WaitingRoom;
 
 /// Frames that may be settled but not yet taken.
 const FRAMES_AHEAD: u64 = 256;
@@ -54,14 +54,14 @@ enum News {
 /// One arbiter and those of its entities that wait for global virtual time.
 pub(super) struct Seat {
     arbiter: ArbiterHandle,
-    waiting: Mutex<BTreeMap<Tick, Vec<EntityId>>>,
+    waiting: WaitingRoom,
     meter: Meter,
     pub(super) account: Mutex<Account>,
 }
 
 impl Seat {
     pub fn new(arbiter: ArbiterHandle) -> Self {
-        Seat { arbiter, waiting: Mutex::default(), meter: Meter::default(), account: Mutex::default() }
+        Seat { arbiter, waiting: WaitingRoom::default(), meter: Meter::default(), account: Mutex::default() }
     }
 }
 
@@ -177,15 +177,7 @@ impl Runtime {
     /// Registers an entity that waits for global virtual time to reach `tick`. Says no if that has happened: the
     /// time is read again after registering, so that no wake-up is lost.
     pub fn wait(&self, arbiter: usize, id: EntityId, tick: Tick) -> bool {
-        let mut waiting = lock(&self.seats()[arbiter].waiting);
-        waiting.entry(tick).or_default().push(id);
-        if self.commons.counters.now().floor < tick {
-            return true;
-        }
-        if let Some(waiters) = waiting.get_mut(&tick) {
-            waiters.retain(|waiter| *waiter != id);
-        }
-        false
+        self.seats()[arbiter].waiting.register(id, tick, || self.commons.counters.now().floor)
     }
 
     /// Looks whether global virtual time can rise; wakes those who waited for it.
@@ -196,13 +188,7 @@ impl Runtime {
         self.rounds.note(&self.commons.counters, self.commons.limits.window, floor, meters.clone());
         self.commons.throttle.look(meters);
         for seat in self.seats() {
-            let mut woken: Vec<EntityId> = Vec::new();
-            {
-                let mut waiting = lock(&seat.waiting);
-                while let Some(entry) = waiting.first_entry().filter(|entry| *entry.key() <= floor) {
-                    woken.extend(entry.remove());
-                }
-            }
+            let woken = seat.waiting.reached(floor);
             if !woken.is_empty() {
                 self.rounds.woke(woken.len());
                 if let Some(graph) = self.graph() {

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::dynamics::{Dynamics, Place};
 use super::grid::{Cell, Grid, Reach, RoughBounds};
+use super::portrait::Painter;
 use crate::physics::Aabb;
 use crate::time::Tick;
 
@@ -99,6 +100,13 @@ impl Layout {
         self.stops
             .iter()
             .flat_map(|stop| self.passing(&stop.passage).windows(2).map(|pair| (pair[0], pair[1])))
+    }
+
+    /// Takes down the rooms, which decide everything else.
+    pub(super) fn portray<D: Dynamics>(&self, painter: &mut impl Painter<D>) {
+        for (_, room) in &self.rooms {
+            room.min.iter().chain(room.max.iter()).for_each(|side| painter.number(side.to_bits()));
+        }
     }
 
     /// Numbers in the crew of those who pass a cell.

@@ -17,6 +17,7 @@ mod setting;
 mod sketch;
 mod story;
 pub mod tiny;
+pub mod tour;
 pub mod walk;
 pub mod worlds;
 

@@ -1,7 +1,8 @@
 //! Making a move: what a shell does around the state machines, in one place.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Once};
 
 use super::play::{Effect, Mail, Move, Play, Seat};
 use super::promise::{Broken, Promise};
@@ -13,18 +14,48 @@ use crate::ticket::{Passed, Ticket};
 use crate::time::Tick;
 use crate::tvht::Lane;
 
+thread_local! {
+    static IS_PLAYING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Panics of handlers are findings, told with the way that leads to them: they are not printed as well.
+fn hush() {
+    static HUSHED: Once = Once::new();
+    HUSHED.call_once(|| {
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !IS_PLAYING.get() {
+                hook(info);
+            }
+        }));
+    });
+}
+
+/// Does something with the state machines. A panic breaks the promise that there is none.
+pub(super) fn guarded(act: impl FnOnce() -> Result<(), Broken>) -> Result<(), Broken> {
+    hush();
+    IS_PLAYING.set(true);
+    let done = catch_unwind(AssertUnwindSafe(act));
+    IS_PLAYING.set(false);
+    done.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("unknown panic");
+        Err(Broken { promise: Promise::NoPanic, how: text.to_owned() })
+    })
+}
+
 impl Play {
     /// Makes a move and checks every promise. `notes` takes down what happens, for people.
     pub(super) fn make(&mut self, setting: &Setting, next: Move, notes: &mut Notes) {
         let before = self.counters.gvt();
-        let made = catch_unwind(AssertUnwindSafe(|| {
+        let checked = guarded(|| {
             self.perform(setting, next, notes);
+            while setting.prompt_answers
+                && let Some(prompt) = self.prompt_answer()
+            {
+                self.perform(setting, prompt, notes);
+            }
             self.check(setting, before)
-        }));
-        let checked = made.unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("unknown panic");
-            Err(Broken { promise: Promise::NoPanic, how: text.to_owned() })
         });
         self.broken = checked.err();
     }

@@ -155,12 +155,6 @@ impl Play {
         if self.broken.is_some() {
             return;
         }
-        if setting.prompt_answers
-            && let Some(prompt) = self.prompt_answer()
-        {
-            moves.push(prompt);
-            return;
-        }
         for (from, to) in self.channels.keys().copied() {
             if !matches!(to, Seat::Entity(id) if self.is_busy(id)) {
                 moves.push(Move::Deliver { from, to });
@@ -192,9 +186,8 @@ impl Play {
         self.ready[at] && self.entities[at].is_free()
     }
 
-    fn prompt_answer(&self) -> Option<Move> {
-        let changes_nothing =
-            |mail: &Arc<Mail>| matches!(**mail, Mail::Letter(Message::Answer { refused: false, .. }));
+    /// An answer that changes nothing and can arrive.
+    pub(super) fn prompt_answer(&self) -> Option<Move> {
         let prompt = self.channels.iter().find(|((_, to), mail)| {
             let is_free = !matches!(to, Seat::Entity(id) if self.is_busy(*id));
             is_free && mail.front().is_some_and(changes_nothing)
@@ -240,6 +233,8 @@ impl Play {
         };
         match next {
             Move::Deliver { from, to } => {
+                let first = self.channels.get(&(from, to)).and_then(|mail| mail.front());
+                let is_harmless = first.is_some_and(changes_nothing);
                 if let Some(mail) = self.channels.get_mut(&(from, to)).and_then(|mail| mail.front_mut()) {
                     match &**mail {
                         Mail::Ticket(_) | Mail::Answer(..) => match Arc::make_mut(mail) {
@@ -251,6 +246,7 @@ impl Play {
                     }
                 }
                 match to {
+                    Seat::Entity(_) if is_harmless => {}
                     Seat::Entity(id) => {
                         Arc::make_mut(&mut self.entities[id.0 as usize]).tracks_mut().for_each(&mut part);
                     }
@@ -272,7 +268,16 @@ impl Play {
             }
             Move::Effect(_) => return,
         }
+        let looks = match next {
+            Move::Step(_) | Move::Write(_) => true,
+            Move::Deliver { to, .. } => matches!(to, Seat::Bucket(_)),
+            Move::Effect(_) | Move::Cue => false,
+        };
         for keeper in &mut self.keepers {
+            let is_parted = |track: &Arc<Track<Tiny>>| parted.iter().any(|(old, _)| Arc::ptr_eq(old, track));
+            if !looks && !keeper.bucket.entries().iter().any(|entry| is_parted(&entry.track)) {
+                continue;
+            }
             let mut entries: Vec<_> = keeper
                 .bucket
                 .entries()
@@ -322,6 +327,11 @@ impl Play {
             Grain::Effects => self.effects[id.0 as usize].extend(effects.into_iter().map(Arc::new)),
         }
     }
+}
+
+/// Whether it only says that something was heard.
+fn changes_nothing(mail: &Arc<Mail>) -> bool {
+    matches!(**mail, Mail::Letter(Message::Answer { refused: false, .. }))
 }
 
 /// A fixed order of the tracks in a cell.

@@ -141,7 +141,7 @@ pub fn walk(setting: &Setting, seed: u64) -> Walked {
     walked.complete = true;
     walked.broken = play.check_end(setting).err().map(|broken| (broken, way));
     for entity in &play.entities {
-        walked.stats.add(&(**entity).clone().finish(&setting.tiny));
+        walked.stats.add(entity.stats());
     }
     walked
 }
