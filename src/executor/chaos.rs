@@ -324,8 +324,8 @@ impl Run {
         self.carry_out(id)
     }
 
-    /// Takes back a step that was done for the first time; compares one that was done again. The first step of all
-    /// has nothing to be taken back to.
+    /// Takes back a step that was done for the first time; compares one that was done again. Who begins, or begins
+    /// anew with another crew, has nothing to be taken back to.
     fn do_twice(&mut self, id: EntityId, first: Tick, crew: Crew<World>) {
         let Some(rehearsals) = &mut self.rehearsals else { return };
         let rehearsal = &mut rehearsals[id.0 as usize];
@@ -340,7 +340,7 @@ impl Run {
                 };
                 assert_eq!(bits(&known.crew), bits(&crew), "{id} did not repeat its step to tick {first}");
             }
-            None if first > 0 => {
+            None if first > self.commons.counters.gvt() => {
                 *rehearsal = Some(Rehearsal { first, crew, is_disturbed: false });
                 self.entities[id.0 as usize].take_back(first - 1, &mut self.out);
             }
