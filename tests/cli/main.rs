@@ -10,3 +10,4 @@ mod pictures;
 mod program;
 mod recordings;
 mod runs;
+mod workers;
