@@ -95,18 +95,18 @@ impl Layout {
         crew.len() == self.rooms.len() && crew.iter().zip(&self.rooms).all(stays)
     }
 
-    /// Pairs of those who share a cell, as numbers in the crew: enough of them to tell who is connected.
-    pub(super) fn companions(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.stops
-            .iter()
-            .flat_map(|stop| self.passing(&stop.passage).windows(2).map(|pair| (pair[0], pair[1])))
-    }
-
     /// Takes down the rooms, which decide everything else.
     pub(super) fn portray<D: Dynamics>(&self, painter: &mut impl Painter<D>) {
         for (_, room) in &self.rooms {
             room.min.iter().chain(room.max.iter()).for_each(|side| painter.number(side.to_bits()));
         }
+    }
+
+    /// Pairs of those who share a cell, as numbers in the crew: enough of them to tell who is connected.
+    pub(super) fn companions(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.stops
+            .iter()
+            .flat_map(|stop| self.passing(&stop.passage).windows(2).map(|pair| (pair[0], pair[1])))
     }
 
     /// Numbers in the crew of those who pass a cell.

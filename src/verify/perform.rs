@@ -164,8 +164,12 @@ impl Play {
         let now = self.counters.now();
         let keeps_no_history = setting.tiny.fault == Fault::HistoryNotKept;
         let mut out = Outbox::default();
+        let circle = self.circle.clone();
         let entity = self.entity(id);
         entity.settle(if keeps_no_history { now.floor } else { now.gvt });
+        if let Some(circle) = &circle {
+            entity.regroup(circle, now, &mut out);
+        }
         let step = entity.step(&setting.tiny, &setting.limits, now, &mut out);
         notes.stepped(id, &step);
         notes.outcome(&out, self.entities[at].lvt());
@@ -198,7 +202,13 @@ impl Play {
                 self.waiting[at] = Some(tick);
                 self.wake(setting);
             }
-            Step::Owes | Step::Done => self.want(setting, id, &mut out, None),
+            Step::Owes => self.want(setting, id, &mut out, None),
+            Step::Done => {
+                if let Some(circle) = &circle {
+                    self.entity(id).make_size_known(circle);
+                }
+                self.want(setting, id, &mut out, None);
+            }
         }
     }
 
@@ -281,7 +291,7 @@ impl Play {
         match effect {
             Effect::Enter(tick) => self.counters.enter(tick),
             Effect::Leave(tick) => return self.counters.leave(tick),
-            Effect::Send(to, mail) => self.post(Seat::Entity(id), to, mail),
+            Effect::Send(to, mail) => self.post(Seat::Entity(id), to, *mail),
             Effect::Advance => self.advance(setting),
         }
         false
@@ -315,7 +325,7 @@ pub(super) fn in_order(fault: Fault, out: &mut Outbox<Tiny>, held: Option<Tick>)
     let mut counts = Vec::new();
     if let Some((from, to)) = out.counted.take() {
         if fault == Fault::CountByMessage {
-            counts.push(Effect::Send(Seat::Clerk, Mail::Count(from, to)));
+            counts.push(Effect::Send(Seat::Clerk, Box::new(Mail::Count(from, to))));
         } else {
             counts.extend(to.map(Effect::Enter));
             counts.extend(from.map(Effect::Leave));
@@ -324,7 +334,7 @@ pub(super) fn in_order(fault: Fault, out: &mut Outbox<Tiny>, held: Option<Tick>)
     if fault == Fault::LeaveBeforeEnter {
         counts.reverse();
     }
-    let letter = |(to, letter)| Effect::Send(Seat::Entity(to), Mail::Letter(letter));
+    let letter = |(to, letter)| Effect::Send(Seat::Entity(to), Box::new(Mail::Letter(letter)));
     let letters: Vec<Effect> = out.messages.drain(..).map(letter).collect();
     let (first, second) =
         if fault == Fault::AnswerBeforeCount { (letters, counts) } else { (counts, letters) };

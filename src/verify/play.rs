@@ -9,7 +9,9 @@ use super::promise::Broken;
 use super::setting::{Cue, Grain, Setting};
 use super::story::Notes;
 use super::tiny::{Act, Course, Tiny};
-use crate::protocol::{Bucket, Counters, Entity, EntityId, Message, Outbox, Place, Plan, Track, Written};
+use crate::protocol::{
+    Bucket, Circle, Counters, Entity, EntityId, Message, Outbox, Place, Plan, Track, Written,
+};
 use crate::ticket::{Keeper, Ticket};
 use crate::time::Tick;
 
@@ -68,12 +70,18 @@ pub(super) enum Mail {
     Count(Option<Tick>, Option<Tick>),
 }
 
+/// A plan, and global virtual time when it was made.
+pub(super) type Planned = (Plan<Tiny>, Tick);
+
+/// A track in the table.
+type Shared = Arc<Track<Tiny>>;
+
 /// Something that a handler wants done.
 #[derive(Clone)]
 pub(super) enum Effect {
     Enter(Tick),
     Leave(Tick),
-    Send(Seat, Mail),
+    Send(Seat, Box<Mail>),
     Advance,
 }
 
@@ -93,7 +101,7 @@ pub struct Play {
     /// Who waits for the lowest to reach a tick.
     pub(super) waiting: Vec<Option<Tick>>,
     /// Plans that have been made and not been written yet.
-    pub(super) plans: Vec<Option<Arc<(Plan<Tiny>, Tick)>>>,
+    pub(super) plans: Vec<Option<Arc<Planned>>>,
     /// What handlers want done.
     pub(super) effects: Vec<VecDeque<Arc<Effect>>>,
     pub(super) log: Vec<Arc<Log>>,
@@ -103,6 +111,8 @@ pub struct Play {
     pub(super) cued: usize,
     /// Which of them were let in.
     pub(super) let_in: u64,
+    /// What entities know of each other, if they regroup by themselves.
+    pub(super) circle: Option<Arc<Circle>>,
     pub(super) broken: Option<Broken>,
 }
 
@@ -112,6 +122,8 @@ impl Play {
         let start = setting.tiny.start();
         let crews: Vec<Vec<(Place, Course)>> = start.chunks(setting.cluster).map(<[_]>::to_vec).collect();
         let count = crews.len();
+        let sizes = || crews.iter().map(Vec::len);
+        let circle = setting.regroups.map(|largest| Arc::new(Circle::new(sizes(), largest)));
         let births = crews.iter().zip(0..).flat_map(|(crew, id)| crew.iter().map(move |_| EntityId(id)));
         let births = births.collect();
         let entity = |(id, crew): (u32, Vec<(Place, Course)>)| {
@@ -135,6 +147,7 @@ impl Play {
             births,
             cued: 0,
             let_in: 0,
+            circle,
             broken: None,
         }
     }
@@ -214,6 +227,11 @@ impl Play {
         play
     }
 
+    /// Makes a move in place, as an executor does.
+    pub fn go(&mut self, setting: &Setting, next: Move) {
+        self.make(setting, next, &mut Notes::off());
+    }
+
     /// A copy in which a move can be made without changing this one.
     pub(super) fn parted(&self, next: Move) -> Play {
         let mut play = self.clone();
@@ -225,8 +243,8 @@ impl Play {
     /// buckets in order on the way, and drops what nobody will look at: what comes is the same for all states that
     /// differ only in that.
     fn part(&mut self, gvt: Tick, next: Move) {
-        let mut parted: Vec<(Arc<Track<Tiny>>, Arc<Track<Tiny>>)> = Vec::new();
-        let mut part = |track: &mut Arc<Track<Tiny>>| {
+        let mut parted: Vec<(Shared, Shared)> = Vec::new();
+        let mut part = |track: &mut Shared| {
             let apart = Arc::new(track.apart());
             parted.push((track.clone(), apart.clone()));
             *track = apart;
@@ -274,7 +292,7 @@ impl Play {
             Move::Effect(_) | Move::Cue => false,
         };
         for keeper in &mut self.keepers {
-            let is_parted = |track: &Arc<Track<Tiny>>| parted.iter().any(|(old, _)| Arc::ptr_eq(old, track));
+            let is_parted = |track: &Shared| parted.iter().any(|(old, _)| Arc::ptr_eq(old, track));
             if !looks && !keeper.bucket.entries().iter().any(|entry| is_parted(&entry.track)) {
                 continue;
             }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::step::LARGE_CREW;
 use super::{Debt, Entity, Limits, Plan, Written};
 use crate::protocol::bucket::Track;
 use crate::protocol::dynamics::Dynamics;
@@ -59,6 +60,9 @@ impl<D: Dynamics> Entity<D> {
         if limits.adaptive {
             // Longer than the run is long enough.
             painter.number(self.stride.min(limits.last_tick + 1));
+        }
+        if self.members.len() > LARGE_CREW {
+            painter.number(self.foresight.min(limits.last_tick + 1));
         }
         if limits.contact_window.is_none() {
             painter.number(self.contact_ahead);

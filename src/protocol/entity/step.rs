@@ -18,7 +18,7 @@ type Onward<D> = (Crew<D>, Vec<(Place, Option<<D as Dynamics>::Flight>)>);
 /// Who flies for no more than so many ticks stays where it is, more or less.
 const NEAR: u64 = 8;
 /// Crews with more bodies look ahead with care.
-const LARGE_CREW: usize = 4;
+pub(super) const LARGE_CREW: usize = 4;
 
 impl<D: Dynamics> Entity<D> {
     /// What to do next. Responds to what it touches, and tells its standing where that is needed.
