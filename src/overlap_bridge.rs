@@ -6,8 +6,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use crate::overlap::balance::{Assignment, Case};
 use crate::overlap::blend::blend;
 use crate::overlap::cover::uncovered;
@@ -21,9 +19,6 @@ use crate::physics::World;
 use crate::scene::SceneError;
 use crate::solver::{Bounds, Detector, Fabric, Impulses, Residual, Shares, StepCounts, met};
 use crate::state::BodyState;
-
-/// Candidates that one core looks at at a time.
-const PIECE: usize = 4096;
 
 /// Has all workers carry out their orders; answers in the order of workers.
 pub trait Crew {
@@ -90,8 +85,6 @@ pub struct Bridge {
     detector: Detector,
     bounds: Bounds,
     candidates: Arc<Vec<(u32, u32)>>,
-    /// Looks for contacts on all cores.
-    is_spread: bool,
     walk: Walk,
     impulses: Vec<Option<Arc<Impulses>>>,
 }
@@ -119,19 +112,12 @@ impl Bridge {
             detector: Detector::default(),
             bounds: Bounds::default(),
             candidates: Arc::default(),
-            is_spread: false,
             walk: Walk::default(),
             impulses: vec![None; chosen.workers as usize],
             world,
             settings,
             chosen,
         })
-    }
-
-    /// Looks for contacts between workers on all cores, or on the calling thread only. Changes no bit.
-    pub fn spread(mut self, is_spread: bool) -> Self {
-        self.is_spread = is_spread;
-        self
     }
 
     /// How many workers there are, and how deep they share.
@@ -186,14 +172,7 @@ impl Bridge {
         let bounds = &self.bounds;
         let meets = |pair: &&(u32, u32)| met(world, fabric, states, bounds, **pair).is_some();
         self.contacts.clear();
-        if self.is_spread {
-            // Workers wait meanwhile, so all cores are free. Pieces are joined in order.
-            let piece = |piece: &[(u32, u32)]| piece.iter().filter(meets).copied().collect::<Vec<_>>();
-            let pieces: Vec<Vec<(u32, u32)>> = candidates.par_chunks(PIECE).map(piece).collect();
-            self.contacts.extend(pieces.into_iter().flatten());
-        } else {
-            self.contacts.extend(candidates.iter().filter(meets));
-        }
+        self.contacts.extend(candidates.iter().filter(meets));
         if self.detector.searches() != searches {
             self.candidates = Arc::new(self.detector.candidates(world, &self.all, states).to_vec());
         }

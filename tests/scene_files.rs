@@ -26,6 +26,7 @@ fn an_example_is_read_as_written() {
     assert_eq!(scene.bodies[0].shape, Shape::Sphere { radius: 0.5 });
     assert!(scene.bodies[0].position[2].is_sign_negative());
     assert_eq!(scene.body_id(1).0, 7);
+    assert_eq!((scene.joints.len(), scene.joints[1].collide, scene.parts.len()), (2, true, 2));
     let from_json = parse(&scene.to_json(), SceneFormat::Json).unwrap();
     let from_toml = parse(&scene.to_toml(), SceneFormat::Toml).unwrap();
     assert!(same_bits(&scene, &from_json) && same_bits(&scene, &from_toml));

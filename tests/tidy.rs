@@ -7,8 +7,19 @@ use std::path::{Path, PathBuf};
 const FILE_LINES_MAX: usize = 600;
 
 /// Modules that compute what is committed: they see no clock, thread, actor, file, socket or unordered map.
-const PURE: &[&str] =
-    &["ids", "time", "math", "state", "frame", "digest", "physics", "protocol", "scenarios"];
+const PURE: &[&str] = &[
+    "ids",
+    "time",
+    "math",
+    "state",
+    "frame",
+    "digest",
+    "physics",
+    "protocol",
+    "scenarios",
+    "solver",
+    "overlap",
+];
 const BANNED_IN_PURE: &[&str] = &[
     "std::thread",
     "std::time",

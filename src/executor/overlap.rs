@@ -7,7 +7,6 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
 
 use actix::prelude::*;
 use crossbeam::channel::{self, Receiver, Sender};
@@ -32,7 +31,7 @@ pub fn run(
     on_tick: OnTick,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, OverlapSummary), RunError> {
-    let mut bridge = Bridge::new(world.clone(), settings)?.spread(cores > 1);
+    let mut bridge = Bridge::new(world.clone(), settings)?;
     let mut crew = ActorCrew::start(bridge.engines(), cores)?;
     let mut summary = OverlapSummary::new(bridge.chosen());
     let mut tally = Tally::default();
@@ -46,9 +45,10 @@ pub fn run(
             break;
         }
         crew.tick = tick;
-        let (begun, waited) = (Instant::now(), crew.waited_s);
+        // Time of the processor: workers that wait for each other are not the bridge's fault.
+        let before = thread_cpu();
         let report = bridge.tick(&mut crew)?;
-        summary.bridge_s += begun.elapsed().as_secs_f64() - (crew.waited_s - waited);
+        summary.bridge_s += thread_cpu().zip(before).map_or(0.0, |(now, then)| (now - then).as_secs_f64());
         for counts in &report.workers {
             tally.contacts += u64::from(counts.begun);
             tally.contact_ticks += u64::from(counts.pairs);
@@ -124,7 +124,6 @@ struct ActorCrew {
     stop: Option<Sender<()>>,
     stage: Option<JoinHandle<()>>,
     tick: Tick,
-    waited_s: f64,
 }
 
 impl ActorCrew {
@@ -138,7 +137,7 @@ impl ActorCrew {
             .spawn(move || stage(engines, arbiters, &give_answers, &give_workers, &stopped))
             .map_err(|error| RunError::NoThread(error.to_string()))?;
         let workers = workers.recv().map_err(|_| RunError::Stalled("no worker could be started".into()))?;
-        Ok(ActorCrew { workers, answers, stop: Some(stop), stage: Some(stage), tick: 0, waited_s: 0.0 })
+        Ok(ActorCrew { workers, answers, stop: Some(stop), stage: Some(stage), tick: 0 })
     }
 }
 
@@ -172,7 +171,6 @@ impl Crew for ActorCrew {
     type Error = RunError;
 
     fn step(&mut self, orders: Vec<Orders>) -> Result<Vec<Answer>, RunError> {
-        let asked = Instant::now();
         let mut taken: Vec<Option<Answer>> = vec![None; orders.len()];
         for (worker, orders) in self.workers.iter().zip(orders) {
             worker.do_send(Step { orders });
@@ -183,7 +181,6 @@ impl Crew for ActorCrew {
             let failed = |text| RunError::Worker { worker: number as u32, tick: self.tick, text };
             taken[number] = Some(told.map_err(failed)?);
         }
-        self.waited_s += asked.elapsed().as_secs_f64();
         Ok(taken.into_iter().flatten().collect())
     }
 }

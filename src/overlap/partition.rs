@@ -8,7 +8,7 @@ use crate::physics::World;
 /// How bodies are divided at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Partition {
-    /// As the scene's parts say; without parts, by bisection.
+    /// As the scene's parts say; without parts, by bisection or by the list, whichever cuts fewer joints.
     #[default]
     Scene,
     /// The list of bodies, cut into equal pieces.
@@ -30,11 +30,23 @@ pub fn divide(world: &World, partition: Partition, workers: u32) -> Vec<u32> {
         _ if workers == 1 => vec![0; bodies],
         Partition::Scene if !world.parts.is_empty() => world.parts.clone(),
         Partition::List => by_list(bodies, workers),
-        Partition::Scene | Partition::Bisect => {
-            let positions: Vec<Vec3> = world.bodies.iter().map(|body| body.start.x).collect();
-            by_bisection(&positions, workers)
+        Partition::Bisect => bisected(world, workers),
+        Partition::Scene => {
+            let (bisected, listed) = (bisected(world, workers), by_list(bodies, workers));
+            if cut_joints(world, &listed) < cut_joints(world, &bisected) { listed } else { bisected }
         }
     }
+}
+
+fn bisected(world: &World, workers: u32) -> Vec<u32> {
+    let positions: Vec<Vec3> = world.bodies.iter().map(|body| body.start.x).collect();
+    by_bisection(&positions, workers)
+}
+
+/// Joints between bodies of different workers.
+fn cut_joints(world: &World, worker_of: &[u32]) -> usize {
+    let pairs = world.joints.iter().filter_map(|joint| joint.pair());
+    pairs.filter(|(a, b)| worker_of[*a as usize] != worker_of[*b as usize]).count()
 }
 
 /// Equal pieces of the list.

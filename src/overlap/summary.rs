@@ -59,7 +59,7 @@ pub struct OverlapSummary {
     /// The slowest worker's processor time, summed over ticks: what the workers' share of a run would take if each had
     /// a core of its own.
     pub slowest_cpu_s: f64,
-    /// Wall time spent on finding contacts, moving bodies, weighing and blending, seconds.
+    /// Processor time spent on finding contacts, moving bodies, weighing and blending, seconds.
     pub bridge_s: f64,
     /// What solvers left unsolved, m/s, on average over ticks; nothing if that was not measured.
     pub residual_mean: Option<f64>,

@@ -44,9 +44,11 @@ pub(super) fn build(settings: &Settings) -> Result<Scene, SceneError> {
     let sections = sections.max(1);
     let mut builder = Builder { scene: &mut scene, braced: false };
     let arc = Arc::hanging(sections as f64);
-    let first = builder.sections(sections, &|along| arc.frame(along));
-    let last = first + (sections - 1) * SECTION_BODIES;
+    // From one end to the other, so that the list can be cut as the bridge can.
+    let first = END_BODIES;
     builder.end(&arc.frame(0.0), first, -1.0, "left");
+    builder.sections(sections, &|along| arc.frame(along));
+    let last = first + (sections - 1) * SECTION_BODIES;
     builder.end(&arc.frame(sections as f64), last, 1.0, "right");
     Ok(scene)
 }

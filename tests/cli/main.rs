@@ -11,3 +11,4 @@ mod program;
 mod recordings;
 mod runs;
 mod verify;
+mod workers;
