@@ -1,7 +1,7 @@
 //! What a speculative run counts besides what its entities did: messages, global virtual time, the window, the
 //! cores, and the memory of histories.
 //!
-//! Counting must cost next to nothing, because it is never switched off. Every core has a [`Meter`] that only it
+//! Counting must cost next to nothing, because it is never switched off. Every core has a `Meter` that only it
 //! writes; what is dear to know is looked up rarely.
 
 use std::mem::size_of;
