@@ -338,8 +338,7 @@ impl Run {
         self.carry_out(id)
     }
 
-    /// Takes back a step that was done for the first time; compares one that was done again. Who begins, or begins
-    /// anew with another crew, has nothing to be taken back to.
+    /// Takes back a step that was done for the first time; compares one that was done again.
     fn do_twice(&mut self, id: EntityId, first: Tick, crew: Crew<World>) {
         let Some(rehearsals) = &mut self.rehearsals else { return };
         let rehearsal = &mut rehearsals[id.0 as usize];
@@ -354,11 +353,15 @@ impl Run {
                 };
                 assert_eq!(bits(&known.crew), bits(&crew), "{id} did not repeat its step to tick {first}");
             }
-            None if first > self.commons.counters.gvt() => {
-                *rehearsal = Some(Rehearsal { first, crew, is_disturbed: false });
-                self.entities[id.0 as usize].take_back(first - 1, &mut self.out);
+            None => {
+                // Who begins, or begins anew, writes the tick at global virtual time itself: that is kept.
+                let keep = first.saturating_sub(1).max(self.commons.counters.gvt());
+                let entity = &mut self.entities[id.0 as usize];
+                if entity.lvt() > keep {
+                    *rehearsal = Some(Rehearsal { first: keep + 1, crew, is_disturbed: false });
+                    entity.take_back(keep, &mut self.out);
+                }
             }
-            None => {}
         }
     }
 

@@ -1,12 +1,14 @@
 //! As much as can be checked in a given time: small worlds in full, larger ones as far as possible, then random ones.
 
+use rayon::prelude::*;
+
 use super::explore::explore;
 use super::play::Move;
 use super::promise::Broken;
 use super::setting::{Grain, Setting};
 use super::story::{retell, script_in_words};
 use super::tiny::stir;
-use super::walk::{Wish, any_setting, walk};
+use super::walk::{Walked, Wish, any_setting, walk};
 use super::worlds::{Family, LARGER, PLAIN, SMALL};
 use crate::protocol::Fault;
 use crate::tvht::Lane;
@@ -15,6 +17,9 @@ use crate::tvht::Lane;
 const STATES_MAX: u64 = 3_000_000;
 /// A world in which a random way broke a promise is looked at this far for a shorter way.
 const SHORTER_MAX: u64 = 150_000;
+
+/// Random ways that are gone side by side.
+const WALKS: usize = 16;
 
 /// What has been checked so far.
 #[derive(Clone, Debug, Default)]
@@ -123,28 +128,41 @@ impl Tour {
 
     /// Goes random ways through random worlds, from a seed on.
     pub fn at_random(&mut self, seed: u64, wish: &Wish, go_on: &mut GoOn) {
-        for number in 0.. {
+        for first in (0u64..).step_by(WALKS) {
             if !go_on(self) {
                 return;
             }
-            let world = stir(&[seed, number]);
-            let setting = any_setting(world, wish);
-            let walked = walk(&setting, world);
-            self.schedules += 1;
-            self.schedule_moves += walked.moves;
-            self.given_up += u64::from(!walked.complete && walked.broken.is_none());
-            let Some((broken, way)) = walked.broken else { continue };
-            let name = format!("random world {number} from seed {seed}");
-            // Perhaps the same world shows it in fewer moves.
-            let mut alike = setting.clone();
-            alike.regroups = None;
-            let shorter = explore(&alike, SHORTER_MAX, &mut |_| true).broken;
-            self.broken = Some(match shorter {
-                Some((broken, way)) => counterexample(&name, &alike, broken, &way, true),
-                None => counterexample(&name, &setting, broken, &way, false),
-            });
-            return;
+            let walks: Vec<(u64, Setting, Walked)> = (first..first + WALKS as u64)
+                .into_par_iter()
+                .map(|number| {
+                    let world = stir(&[seed, number]);
+                    let setting = any_setting(world, wish);
+                    let walked = walk(&setting, world);
+                    (number, setting, walked)
+                })
+                .collect();
+            if walks.into_iter().any(|(number, setting, walked)| self.note(seed, number, &setting, walked)) {
+                return;
+            }
         }
+    }
+
+    /// Takes down what came of a random way. Says whether a promise was broken.
+    fn note(&mut self, seed: u64, number: u64, setting: &Setting, walked: Walked) -> bool {
+        self.schedules += 1;
+        self.schedule_moves += walked.moves;
+        self.given_up += u64::from(!walked.complete && walked.broken.is_none());
+        let Some((broken, way)) = walked.broken else { return false };
+        let name = format!("random world {number} from seed {seed}");
+        // Perhaps the same world shows it in fewer moves.
+        let mut alike = setting.clone();
+        alike.regroups = None;
+        let shorter = explore(&alike, SHORTER_MAX, &mut |_| true).broken;
+        self.broken = Some(match shorter {
+            Some((broken, way)) => counterexample(&name, &alike, broken, &way, true),
+            None => counterexample(&name, setting, broken, &way, false),
+        });
+        true
     }
 }
 
