@@ -19,6 +19,8 @@ type Onward<D> = (Crew<D>, Vec<(Place, Option<<D as Dynamics>::Flight>)>);
 const NEAR: u64 = 8;
 /// Crews with more bodies look ahead with care.
 pub(super) const LARGE_CREW: usize = 4;
+/// Nor do they respond to contacts farther ahead than this: taking that back would be dear.
+const CONTACT_AHEAD_LARGE: u64 = 1;
 
 impl<D: Dynamics> Entity<D> {
     /// What to do next. Responds to what it touches, and tells its standing where that is needed.
@@ -54,7 +56,10 @@ impl<D: Dynamics> Entity<D> {
         let latest = self.history.latest().expect("invariant: it has written before");
         if latest.touches() || latest.expectant {
             // Everybody may go on from the minimum: somebody must.
-            let ahead = limits.contact_window.unwrap_or(self.contact_ahead).min(limits.window);
+            let is_large = latest.track.crew.len() > LARGE_CREW;
+            let worthwhile =
+                if is_large { self.contact_ahead.min(CONTACT_AHEAD_LARGE) } else { self.contact_ahead };
+            let ahead = limits.contact_window.unwrap_or(worthwhile).min(limits.window);
             let ahead_of = floor + ahead;
             if lvt > ahead_of || self.has(Fault::GateHoldsTheLowest) && lvt == ahead_of {
                 return Step::WaitFor((lvt - ahead).max(floor + 1));
