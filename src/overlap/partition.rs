@@ -40,7 +40,7 @@ pub fn divide(world: &World, partition: Partition, workers: u32) -> Vec<u32> {
 
 fn bisected(world: &World, workers: u32) -> Vec<u32> {
     let positions: Vec<Vec3> = world.bodies.iter().map(|body| body.start.x).collect();
-    by_bisection(&positions, workers)
+    by_bisection(&positions, workers, world.gravity)
 }
 
 /// Joints between bodies of different workers.
@@ -54,15 +54,30 @@ pub fn by_list(bodies: usize, workers: u32) -> Vec<u32> {
     (0..bodies).map(|place| (place * workers as usize / bodies) as u32).collect()
 }
 
-/// Pieces of space with equally many bodies.
-pub fn by_bisection(positions: &[Vec3], workers: u32) -> Vec<u32> {
+/// Pieces of space with equally many bodies. Cuts rather run along gravity than across it: what is above will lie on
+/// what is below, and the worker below would have all the contacts first.
+pub fn by_bisection(positions: &[Vec3], workers: u32, gravity: Vec3) -> Vec<u32> {
     let mut worker_of = vec![0; positions.len()];
     let mut all: Vec<u32> = (0..positions.len() as u32).collect();
-    bisect(positions, &mut all, 0, workers, &mut worker_of);
+    let mut scale = Vec3::repeat(1.0);
+    if gravity != Vec3::zeros() {
+        scale[gravity.iamax()] = ACROSS_GRAVITY;
+    }
+    bisect(positions, &scale, &mut all, 0, workers, &mut worker_of);
     worker_of
 }
 
-fn bisect(positions: &[Vec3], places: &mut [u32], first: u32, workers: u32, worker_of: &mut [u32]) {
+/// Space must be longer by the inverse of this along gravity to be cut across it.
+const ACROSS_GRAVITY: f64 = 0.1;
+
+fn bisect(
+    positions: &[Vec3],
+    scale: &Vec3,
+    places: &mut [u32],
+    first: u32,
+    workers: u32,
+    worker_of: &mut [u32],
+) {
     if workers == 1 || places.len() <= 1 {
         for place in places {
             worker_of[*place as usize] = first;
@@ -72,13 +87,13 @@ fn bisect(positions: &[Vec3], places: &mut [u32], first: u32, workers: u32, work
     let at = |place: &u32| positions[*place as usize];
     let low = places.iter().map(at).fold(Vec3::repeat(f64::INFINITY), |low, x| low.inf(&x));
     let high = places.iter().map(at).fold(Vec3::repeat(f64::NEG_INFINITY), |high, x| high.sup(&x));
-    let axis = (high - low).imax();
+    let axis = (high - low).component_mul(scale).imax();
     places.sort_unstable_by(|a, b| at(a)[axis].total_cmp(&at(b)[axis]).then(a.cmp(b)));
     let half = workers / 2;
     let cut = places.len() * half as usize / workers as usize;
     let (left, right) = places.split_at_mut(cut);
-    bisect(positions, left, first, half, worker_of);
-    bisect(positions, right, first + half, workers - half, worker_of);
+    bisect(positions, scale, left, first, half, worker_of);
+    bisect(positions, scale, right, first + half, workers - half, worker_of);
 }
 
 /// Shares bodies across joints between different workers, `gamma` joints deep: whoever is that near the joint lives
@@ -115,14 +130,25 @@ mod tests {
     fn bisection_cuts_across_the_longest_side() {
         let positions: Vec<Vec3> =
             (0..12).map(|k| Vec3::new(f64::from(k % 6), f64::from(k / 6), 0.0)).collect();
-        let workers = by_bisection(&positions, 2);
+        let workers = by_bisection(&positions, 2, Vec3::zeros());
         for (x, worker) in positions.iter().zip(workers) {
             assert_eq!(worker, u32::from(x.x >= 3.0));
         }
-        let counts = by_bisection(&positions, 3).into_iter().fold([0; 3], |mut counts, worker| {
-            counts[worker as usize] += 1;
-            counts
-        });
+        let counts =
+            by_bisection(&positions, 3, Vec3::zeros()).into_iter().fold([0; 3], |mut counts, worker| {
+                counts[worker as usize] += 1;
+                counts
+            });
         assert_eq!(counts, [4, 4, 4]);
+    }
+
+    #[test]
+    fn towers_are_cut_along_gravity() {
+        let positions: Vec<Vec3> =
+            (0..40).map(|k| Vec3::new(f64::from(k % 2), f64::from(k / 2) * 0.5, 0.0)).collect();
+        let workers = by_bisection(&positions, 2, Vec3::new(0.0, -9.81, 0.0));
+        for (x, worker) in positions.iter().zip(workers) {
+            assert_eq!(f64::from(worker), x.x);
+        }
     }
 }

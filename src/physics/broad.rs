@@ -11,6 +11,23 @@ const LARGE: f64 = 4.0;
 /// Cells beyond this share the outermost one.
 const FARTHEST: f64 = 1e15;
 
+/// One half of the 26 cells around a cell: of two neighbouring cells each is ahead of the other in one direction only.
+const AHEAD: [[i64; 3]; 13] = [
+    [1, -1, -1],
+    [1, -1, 0],
+    [1, -1, 1],
+    [1, 0, -1],
+    [1, 0, 0],
+    [1, 0, 1],
+    [1, 1, -1],
+    [1, 1, 0],
+    [1, 1, 1],
+    [0, 1, -1],
+    [0, 1, 0],
+    [0, 1, 1],
+    [0, 0, 1],
+];
+
 /// A grid of cells in a hash table of fixed size; cells that collide are told apart by their coordinates.
 #[derive(Default)]
 pub(crate) struct Grid {
@@ -41,17 +58,21 @@ impl Grid {
                 self.large.push(at as u32);
                 continue;
             }
-            for dx in -1..=1 {
-                for dy in -1..=1 {
-                    for dz in -1..=1 {
-                        let near = [cell[0] + dx, cell[1] + dy, cell[2] + dz];
-                        self.meet(at as u32, near, positions, radii, margin);
-                    }
-                }
-            }
+            // Those already in the same cell are met here, neighbouring cells when all are in place.
+            self.meet(at as u32, cell, positions, radii, margin);
             let slot = hash(cell) as usize & (slots - 1);
             self.next[at] = self.heads[slot];
             self.heads[slot] = at as u32;
+        }
+        for at in 0..positions.len() {
+            if is_large(at) {
+                continue;
+            }
+            let cell = self.cells[at];
+            for step in AHEAD {
+                let near = [cell[0] + step[0], cell[1] + step[1], cell[2] + step[2]];
+                self.meet(at as u32, near, positions, radii, margin);
+            }
         }
         for &big in &self.large {
             for other in 0..positions.len() as u32 {
@@ -66,13 +87,13 @@ impl Grid {
         &self.pairs
     }
 
-    /// Pairs of the body at `at` with those already in the cell.
+    /// Pairs of the body at `at` with those in the cell.
     fn meet(&mut self, at: u32, cell: [i64; 3], positions: &[Vec3], radii: &[f64], margin: f64) {
         let mut other = self.heads[hash(cell) as usize & (self.heads.len() - 1)];
         while other != u32::MAX {
             let place = other as usize;
             if self.cells[place] == cell && near(at as usize, place, positions, radii, margin) {
-                self.pairs.push((other, at));
+                self.pairs.push((other.min(at), other.max(at)));
             }
             other = self.next[place];
         }

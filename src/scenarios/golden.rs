@@ -44,6 +44,6 @@ pub const GOLDEN: &[Golden] = &[
     golden("newton-cradle", 5, 2500, "d23009205dd92bfda9e2f64a411a0254"),
     golden("billiards", 16, 1000, "0ff2ad142b53c9fe54dddd50011ad8f0"),
     golden("building", 130, 500, "0da64f1d94dd6a106d8e6b7db054cba6"),
-    golden("bridge", 61, 250, "9a80d4eb6537a6328634f699c45b1c4a"),
+    golden("bridge", 61, 250, "a4e76262f20851f3e36aea21ead2c707"),
     golden("four-way-bridge", 71, 250, "9f5b3f468bf482fbc3ef9e830a00f749"),
 ];
