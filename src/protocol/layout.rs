@@ -32,6 +32,9 @@ pub(super) struct Stop {
     pub passage: Passage,
 }
 
+/// A bucket, a little of the cell, and who: those in one cell come together.
+type Key = (u32, u32, u32);
+
 /// Where in the grid a crew is.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -56,8 +59,7 @@ impl Layout {
     ) -> Self {
         let mut rooms: SmallVec<[(Place, Aabb); 1]> = SmallVec::with_capacity(crew.len());
         let mut reaches = SmallVec::with_capacity(crew.len());
-        // Bucket, a little of the cell, who, and the cell: those in one cell come together.
-        let mut places: SmallVec<[((u32, u32, u32), Cell); 8]> = SmallVec::new();
+        let mut places: SmallVec<[(Key, Cell); 8]> = SmallVec::new();
         for (at, (body, flight)) in crew.iter().enumerate() {
             let radius = dynamics.radius(*body);
             let bounds = dynamics.bounds(*body, flight, ticks.0, ticks.1);

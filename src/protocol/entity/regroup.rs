@@ -82,8 +82,7 @@ impl<D: Dynamics> Entity<D> {
         let rank = |id: EntityId| circle.size(id).map(|size| (size, std::cmp::Reverse(id)));
         let mine = rank(self.id)?;
         let others = latest.strangers.iter().map(|known| known.entity);
-        let largest = others.filter(|other| rank(*other) > Some(mine)).max_by_key(|other| rank(*other));
-        largest
+        others.filter(|other| rank(*other) > Some(mine)).max_by_key(|other| rank(*other))
     }
 
     /// Bodies that are no longer near the rest of the crew, and vacant entities that take them in.
