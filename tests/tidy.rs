@@ -116,6 +116,7 @@ fn paths_in_documents_exist() {
         "docs/physics.md",
         "docs/protocol.md",
         "docs/performance.md",
+        "docs/overlap.md",
     ] {
         let text = fs::read_to_string(repo().join(document)).unwrap();
         let home = repo().join(document);

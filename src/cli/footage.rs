@@ -22,7 +22,7 @@ const BYTES_MAX: u64 = 2 << 30;
 /// Where frames come from.
 pub(super) enum Footage {
     Recorded(Box<Recording>),
-    Live { scene: Box<Scene>, simulation: Simulation },
+    Live { scene: Box<Scene>, simulation: Box<Simulation> },
 }
 
 /// Every `step`th frame from `first` to `last`.
@@ -63,7 +63,7 @@ impl Footage {
             Source::OtherFile(path) => Err(source::unknown(&path)),
             source => {
                 let scene = Box::new(source.scene(changes)?);
-                let simulation = Simulation::new(&scene)?;
+                let simulation = Box::new(Simulation::new(&scene)?);
                 Ok(Footage::Live { scene, simulation })
             }
         }

@@ -197,7 +197,7 @@ fn share(
             since = Some(tick);
         }
         sum.add(report);
-        if (tick + 1) % every == 0 || tick + 1 == ticks {
+        if (tick + 1).is_multiple_of(every) || tick + 1 == ticks {
             let number = (tick + 1 - since.take().unwrap_or(tick)) as f64;
             let positions = bridge.states().iter().map(|state| state.x);
             let apart = alone.get(moments.len()).map_or(0.0, |others: &Vec<Vec3>| {
@@ -227,7 +227,7 @@ fn share(
     }
     let wall_s = begun.elapsed().as_secs_f64();
     let summary = report.overlap.unwrap_or_default();
-    let per_tick = |seconds: f64| Spread::of([seconds / ticks as f64 * 1e3].into_iter());
+    let per_tick = |seconds: f64| Spread::of([seconds / ticks as f64 * 1e3]);
     Ok(Shared {
         workers,
         wall_ms: per_tick(wall_s),
