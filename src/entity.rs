@@ -188,7 +188,7 @@ impl EntityActor {
         let now = commons.counters.now();
         self.entity.settle(now.gvt);
         if let Some(circle) = &commons.circle {
-            self.entity.regroup(circle, now, &mut self.out);
+            self.entity.regroup(circle, &commons.limits, now, &mut self.out);
         }
         let responses = self.entity.stats().responses;
         let step = self.entity.step(&commons.world, &commons.throttle.limits(), now, &mut self.out);

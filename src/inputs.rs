@@ -235,9 +235,9 @@ impl Inputs {
         let scene = Scene { bodies: vec![body], ..template.clone() };
         scene.validate().map_err(InputError::Body)?;
         let body = body_def(&scene, 0).map_err(InputError::Body)?;
-        let largest = world.bodies.at_start().iter().map(|body| body.radius).fold(f64::NAN, f64::max);
+        // A scene without bodies is divided as if there were balls half a metre in radius.
+        let largest = world.bodies.at_start().iter().map(|body| body.radius).reduce(f64::max).unwrap_or(0.5);
         let limit_m = LARGER_MAX * largest;
-        // Without any body in the scene the comparison fails, and any size will do.
         if body.radius > limit_m {
             return Err(InputError::TooLarge { radius_m: body.radius, limit_m });
         }

@@ -34,6 +34,12 @@ impl<D: Dynamics> SharedTable<D> {
         search.finish()
     }
 
+    /// Drops what lies below `gvt` and what has been cut away, in all buckets: nobody may come by where a crew has
+    /// been, and every entry keeps the flights of its whole crew.
+    pub fn sweep(&self, gvt: Tick) {
+        self.buckets.iter().for_each(|bucket| lock(bucket).sweep(gvt));
+    }
+
     /// Entries in all buckets together.
     pub fn len(&self) -> usize {
         self.buckets.iter().map(|bucket| lock(bucket).len()).sum()

@@ -14,7 +14,7 @@ use crate::executor::crowd::Commons;
 use crate::executor::timewarp::{Runtime, Trouble};
 use crate::executor::trace::Phase;
 use crate::physics::World;
-use crate::protocol::EntityId;
+use crate::protocol::Place;
 pub use crate::shared_table::SharedTable;
 use crate::ticket::{Keeper, Passed, Ticket};
 use crate::time::Tick;
@@ -54,7 +54,7 @@ impl BucketActor {
     /// Lets the keeper do something, and sends on the ticket it lets pass; from the last bucket the answer goes out.
     fn keep(
         &mut self,
-        served: Option<(EntityId, Tick)>,
+        served: Option<(Place, Tick)>,
         act: impl FnOnce(&mut Keeper<World>, &Commons) -> Option<Passed<World>>,
     ) {
         let runtime = self.runtime.clone();
@@ -77,10 +77,9 @@ impl BucketActor {
                 who
             }
             Err(_) => {
-                let (entity, tick) = served.unzip();
-                let tick = tick.unwrap_or(0);
-                runtime.end(Some(Trouble::Bucket { number: self.number, entity, tick }));
-                (entity, tick)
+                let (body, tick) = served.unwrap_or((0, 0));
+                runtime.end(Some(Trouble::Bucket { number: self.number, body, tick }));
+                (None, tick)
             }
         };
         if let Some(since) = since {
@@ -98,7 +97,7 @@ impl Handler<Ticket<World>> for BucketActor {
 
     fn handle(&mut self, ticket: Ticket<World>, _: &mut Context<Self>) {
         self.runtime.meter(self.arbiter).ticket();
-        let served = Some((ticket.plan().entity, ticket.plan().first));
+        let served = Some((ticket.search.body(), ticket.plan().first));
         self.keep(served, |keeper, commons| keeper.arrive(ticket, &*commons.world));
     }
 }
@@ -108,7 +107,7 @@ impl Handler<LetGo> for BucketActor {
 
     fn handle(&mut self, _: LetGo, _: &mut Context<Self>) {
         self.runtime.meter(self.arbiter).let_go();
-        let next = self.keeper.queue().front().map(|ticket| (ticket.plan().entity, ticket.plan().first));
+        let next = self.keeper.queue().front().map(|ticket| (ticket.search.body(), ticket.plan().first));
         self.keep(next, |keeper, commons| keeper.let_go(&*commons.world));
     }
 }

@@ -27,7 +27,8 @@ pub(super) struct TuningArguments {
     /// until they part
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = cluster)]
     cluster: u32,
-    /// Simulated milliseconds to keep open for inputs that come late; frames come so much later
+    /// Simulated milliseconds to keep open for inputs that come late; frames come so much later, and clusters stay as
+    /// they are
     #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = not_negative)]
     history: f64,
     /// Memory that histories may take, in MiB; beyond that bodies run ahead less far

@@ -134,10 +134,16 @@ impl Count {
     fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
+
+    fn halve(&self) {
+        self.0.store(self.get() / 2, Relaxed);
+    }
 }
 
 /// A history is weighed at every so manyth step of a core: a power of two.
 const WEIGHED_EVERY: u64 = 256;
+/// So many segments tell how heavy one is.
+const WEIGHED_MAX: u64 = 1 << 12;
 
 /// What one core counts. Written by its own thread only.
 #[derive(Default)]
@@ -211,6 +217,11 @@ impl Meter {
         if self.steps.get() & (WEIGHED_EVERY - 1) == 1 {
             self.weighed_segments.add(entity.segments() as u64);
             self.weighed_bytes.add(entity.history_bytes() as u64);
+            // What was weighed long ago counts less and less.
+            if self.weighed_segments.get() > WEIGHED_MAX {
+                self.weighed_segments.halve();
+                self.weighed_bytes.halve();
+            }
         }
     }
 

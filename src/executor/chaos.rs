@@ -172,6 +172,9 @@ impl Run {
         let mut patience = if self.takes_inputs { PATIENCE } else { 0 };
         loop {
             let what = self.next_action();
+            if what.is_some() && self.takes_inputs {
+                patience = PATIENCE;
+            }
             let gvt_may_move = match what {
                 Some(Action::Deliver { from, to, .. }) => self.deliver(from, to),
                 Some(Action::Step(entity)) => self.step(entity),
@@ -285,7 +288,10 @@ impl Run {
     /// Lets somebody outside act on an entity's body, or sends him on to where it is now.
     fn act(&mut self, to: EntityId, held: Tick, entry: Entry) -> bool {
         let entity = &mut self.entities[to.0 as usize];
-        match entity.act(entry.tick, entry.number, entry.action, &mut self.out) {
+        let segments = entity.segments();
+        let forward = entity.act(entry.tick, entry.number, entry.action, &mut self.out);
+        self.meter.kept(segments, entity.segments());
+        match forward {
             Some(Forward { to: next, .. }) => {
                 self.post(to, next, Mail::Act { held, entry });
                 false
@@ -307,7 +313,7 @@ impl Run {
         entity.settle(now.gvt);
         if let Some(circle) = circle {
             let handovers = entity.stats().handovers;
-            entity.regroup(circle, now, &mut self.out);
+            entity.regroup(circle, &throttle.limits(), now, &mut self.out);
             let has_changed = entity.stats().handovers > handovers;
             if let Some(rehearsals) = self.rehearsals.as_mut().filter(|_| has_changed) {
                 // With another crew it does not do the same again.

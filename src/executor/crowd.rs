@@ -241,10 +241,14 @@ pub struct FrameFeed {
     next: Tick,
     /// The log was last cleared of what no frame needs at this tick.
     cleared: Tick,
+    /// The table was last swept at this tick.
+    swept: Tick,
     /// A body that is no longer finite ends the run.
     trouble: Option<RunError>,
 }
 
+/// The table is swept as often as this.
+const SWEEP_EVERY: Tick = 64;
 /// If frames are rarer than this many ticks, the log is cleared between them.
 const CLEAR_EVERY: Tick = 256;
 
@@ -256,7 +260,7 @@ impl FrameFeed {
 
     /// The first frame is that of tick 0.
     pub fn new() -> Self {
-        FrameFeed { next: 0, cleared: 0, trouble: None }
+        FrameFeed { next: 0, cleared: 0, swept: 0, trouble: None }
     }
 
     /// Hands out every frame up to `gvt` that has not been handed out.
@@ -275,6 +279,10 @@ impl FrameFeed {
             sink(frame)?;
             self.cleared = self.next;
             self.next += u64::from(commons.world.time.ticks_per_frame);
+        }
+        if gvt >= self.swept + SWEEP_EVERY {
+            commons.table.sweep(gvt);
+            self.swept = gvt;
         }
         if gvt >= self.cleared + CLEAR_EVERY {
             commons.log.clear_before(gvt);

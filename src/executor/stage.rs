@@ -73,8 +73,8 @@ pub(super) fn stage(
 
 /// Asks everybody for an account, each on its own arbiter. Says also whether all have answered.
 async fn accounts(runtime: &Arc<Runtime>, finished: bool) -> (Account, bool) {
-    runtime.tell_all(move || GiveAccount { finished });
-    let (asked, expected) = (Instant::now(), runtime.addresses.count());
+    let expected = runtime.tell_all(move || GiveAccount { finished });
+    let asked = Instant::now();
     loop {
         let mut all = Account::default();
         for seat in runtime.seats() {

@@ -40,7 +40,7 @@ pub(crate) enum Trouble {
     /// A handler panicked.
     Panic { body: BodyId, tick: Tick, text: String },
     /// A bucket panicked while it served an entity.
-    Bucket { number: u32, entity: Option<EntityId>, tick: Tick },
+    Bucket { number: u32, body: Place, tick: Tick },
 }
 
 /// What the thread that takes the frames is told.
@@ -226,8 +226,10 @@ impl Runtime {
         self.one_done();
     }
 
-    /// Sends something to every entity, on its own arbiter: nobody is woken by another thread.
-    pub(super) fn tell_all<M>(&self, message: impl Fn() -> M + Clone + Send + 'static)
+    /// Sends something to every entity, those of the scene on their own arbiters: nobody of them is woken by another
+    /// thread.
+    /// Says how many there are.
+    pub(super) fn tell_all<M>(&self, message: impl Fn() -> M + Clone + Send + 'static) -> usize
     where
         M: Message<Result = ()> + Send + 'static,
         EntityActor: Handler<M>,
@@ -245,6 +247,7 @@ impl Runtime {
                 }
             });
         }
+        count
     }
 
     /// Takes an account of an entity.
@@ -349,9 +352,7 @@ pub fn run(
         stage.join().map_err(|_| RunError::Stalled("the thread of the arbiters panicked".into()))?;
     match lock(&runtime.trouble).take() {
         Some(Trouble::Panic { body, tick, text }) => return Err(RunError::Panicked { body, tick, text }),
-        Some(Trouble::Bucket { number, entity, tick }) => {
-            let crew = entity.and_then(|entity| runtime.commons.crews.get(entity.0 as usize));
-            let body = crew.and_then(|crew| crew.first()).copied().unwrap_or(0);
+        Some(Trouble::Bucket { number, body, tick }) => {
             let body = job.world.bodies[body as usize].id;
             return Err(RunError::Panicked { body, tick, text: format!("in bucket {number}") });
         }

@@ -169,8 +169,9 @@ impl<D: Dynamics + ?Sized> Bucket<D> {
         }
     }
 
-    /// Drops what has been cut away: in other cells than those that are visited nobody notices.
-    fn sweep(&mut self, gvt: Tick) {
+    /// Drops what lies below `gvt` and what has been cut away: in other cells than those that are visited nobody
+    /// notices.
+    pub fn sweep(&mut self, gvt: Tick) {
         self.entries.retain(|entry| {
             let end = entry.track.end();
             end > gvt && end > entry.first

@@ -15,7 +15,7 @@ use crate::time::Tick;
 /// Up to so many bodies everybody is compared with everybody; for more a grid is quicker.
 pub(super) const SMALL_CREW: usize = 8;
 
-/// What is kept from call to call, for its memory alone.
+/// What is kept from call to call, for speed alone.
 #[derive(Default)]
 pub(super) struct Workspace {
     pub neighbours: Neighbours,

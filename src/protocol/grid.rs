@@ -94,8 +94,8 @@ pub struct Grid {
     buckets: u32,
 }
 
-/// Coordinates beyond this many cells share the outermost cell: far away is rare and may be slow.
-const FARTHEST: f64 = 1e9;
+/// Coordinates beyond this many of the finest cells share the outermost cell: far away is rare and may be slow.
+const FARTHEST: i32 = 1 << 30;
 /// Nothing sane covers more cells than this along one axis.
 const SPAN_MAX: i64 = 4096;
 /// Neighbouring cells in blocks of this many per axis share a bucket, so that near things lie near in memory.
@@ -149,7 +149,9 @@ impl Grid {
     /// Shows the cells that `bounds` covers on `level` and every coarser level in use.
     pub fn cells(&self, bounds: &Aabb, level: u8, mut see: impl FnMut(Cell)) -> Reach {
         let width = self.width_m(level);
-        let corner = |v: Vec3| [v.x, v.y, v.z].map(|c| (c / width).floor().clamp(-FARTHEST, FARTHEST) as i32);
+        // The same distance on every level, so that a cell of a finer level lies in one of a coarser.
+        let farthest = f64::from(FARTHEST >> level.min(31));
+        let corner = |v: Vec3| [v.x, v.y, v.z].map(|c| (c / width).floor().clamp(-farthest, farthest) as i32);
         let (low, mut high) = (corner(bounds.min), corner(bounds.max));
         // Only what is no longer finite is so large; it ends the run as soon as it is seen.
         if (0..3).any(|k| i64::from(high[k]) - i64::from(low[k]) > SPAN_MAX) {
@@ -190,5 +192,27 @@ impl Grid {
         let bucket = (hash % u64::from(self.buckets)) as u32;
         let rest = cell.at.iter().fold(hash as u32, |rest, c| rest.wrapping_mul(31).wrapping_add(*c as u32));
         (bucket, rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A small and a large body at the same place are compared in exactly one cell, wherever that is.
+    #[test]
+    fn small_and_large_meet_anywhere() {
+        let grid = Grid::new(&[0.05, 0.05, 0.05, 1.0], 4.0, 64);
+        for x in [0.0, -0.3, 17.25, -4e5, 3e8, 9e8, -9e8, 1e12] {
+            let place = |radius: f64| {
+                let bounds = Aabb::about(Vec3::new(x, 0.1, -x), Vec3::repeat(radius));
+                let mut cells = Vec::new();
+                let reach = grid.cells(&bounds, grid.level_of(radius), |cell| cells.push(cell));
+                (reach, cells)
+            };
+            let ((small, passed), (large, covered)) = (place(0.05), place(1.0));
+            let shared = passed.iter().filter(|cell| covered.contains(cell));
+            assert_eq!(shared.filter(|cell| small.meets_in(&large, cell)).count(), 1, "at {x}");
+        }
     }
 }

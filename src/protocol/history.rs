@@ -49,7 +49,8 @@ pub(super) struct Segment<D: Dynamics> {
     pub memories: Memories<D>,
     /// It was held by something at `first - 1`, and will most likely turn out to be held still.
     pub expectant: bool,
-    /// Where the crew touches static geometry or itself, if that is within the segment as it was written.
+    /// Where the crew touches static geometry or itself, if that is within the segment as it was written; for a crew
+    /// that is held, a guess.
     pub own_touch: Option<Tick>,
     /// Strangers in touch at `last`.
     pub strangers: ThinVec<Known<D>>,
@@ -209,7 +210,7 @@ impl<D: Dynamics> History<D> {
         let mut lost = Vec::new();
         for mut segment in self.segments.drain(..) {
             segment.lose(&mut lost);
-            segment.track.cut(tick.max(segment.first));
+            segment.track.cut(tick.clamp(segment.first, segment.last + 1));
         }
         lost
     }

@@ -9,7 +9,7 @@ use crate::physics::{Aabb, Action, Deed, Flight, World, first_static_touch, firs
 use crate::time::Tick;
 
 thread_local! {
-    /// Work space. Holds nothing that survives a call.
+    /// Work space. What survives a call changes no answer.
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::bucket::{Bucket, Entry, Found, Track};
-use super::dynamics::Dynamics;
+use super::dynamics::{Dynamics, Place};
 use super::entity::{Plan, Written};
 use super::fault::Fault;
 use super::grid::Grid;
@@ -65,6 +65,11 @@ impl<D: Dynamics> Search<D> {
 
     fn stops(&self) -> &[Stop] {
         &self.track.layout.stops
+    }
+
+    /// The first of the bodies.
+    pub fn body(&self) -> Place {
+        self.track.crew.first().map_or(0, |(place, _)| *place)
     }
 
     /// The buckets of all its cells, ascending.

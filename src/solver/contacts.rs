@@ -230,8 +230,8 @@ impl Contacts {
                 let wanted = [0, 1]
                     .map(|k| point.friction[k] - point.tangents[k].speed(a, b) * point.tangents[k].inv_gain);
                 let natural = on_disc(wanted, limit);
-                for (k, natural) in natural.iter().enumerate() {
-                    residual.add((natural - point.friction[k]).abs() * point.tangents[k].gain);
+                for ((natural, found), row) in natural.iter().zip(point.friction).zip(&point.tangents) {
+                    residual.add((natural - found).abs() * row.gain);
                 }
             }
         }

@@ -168,7 +168,7 @@ impl Play {
         let entity = self.entity(id);
         entity.settle(if keeps_no_history { now.floor } else { now.gvt });
         if let Some(circle) = &circle {
-            entity.regroup(circle, now, &mut out);
+            entity.regroup(circle, &setting.limits, now, &mut out);
         }
         let step = entity.step(&setting.tiny, &setting.limits, now, &mut out);
         notes.stepped(id, &step);

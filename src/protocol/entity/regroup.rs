@@ -3,7 +3,7 @@
 //! What is observed is committed, and a handover happens at global virtual time. Who shares a clock with whom
 //! never changes a result, so hints may be out of date and nothing here need be exact.
 
-use super::Entity;
+use super::{Entity, Limits};
 use crate::protocol::circle::Circle;
 use crate::protocol::counters::Now;
 use crate::protocol::dynamics::{Dynamics, Place, Response};
@@ -40,9 +40,13 @@ impl Company {
 
 impl<D: Dynamics> Entity<D> {
     /// Makes known how large its crew is, and joins others or parts if the time has come. To be called before
-    /// every step.
-    pub fn regroup(&mut self, circle: &Circle, now: Now, out: &mut Outbox<D>) {
+    /// every step. At the last tick nobody moves any more: whoever has come there may have been told that all are
+    /// done.
+    pub fn regroup(&mut self, circle: &Circle, limits: &Limits, now: Now, out: &mut Outbox<D>) {
         self.make_size_known(circle);
+        if now.gvt >= limits.last_tick {
+            return;
+        }
         let is_time = now.gvt >= self.company.since + OBSERVED && self.can_hand_over(now.gvt);
         if !is_time || self.is_vacant() || !self.actions.is_empty() || circle.size(self.id).is_none() {
             return;
@@ -69,7 +73,7 @@ impl<D: Dynamics> Entity<D> {
         let size = if self.is_vacant() { 0 } else { self.members.len() as u32 };
         if self.company.size != Some(size) {
             circle.resize(self.id, size);
-            if size == 0 {
+            if size == 0 && circle.size(self.id).is_some() {
                 circle.is_vacant(self.id);
             }
             self.company.size = Some(size);
