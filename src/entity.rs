@@ -187,8 +187,11 @@ impl EntityActor {
         let commons = &runtime.commons;
         let now = commons.counters.now();
         self.entity.settle(now.gvt);
+        if let Some(circle) = &commons.circle {
+            self.entity.regroup(circle, now, &mut self.out);
+        }
         let responses = self.entity.stats().responses;
-        let step = self.entity.step(&commons.world, &commons.limits, now, &mut self.out);
+        let step = self.entity.step(&commons.world, &commons.throttle.limits(), now, &mut self.out);
         let has_responded = self.entity.stats().responses > responses;
         self.mark(if has_responded { Phase::Respond } else { Phase::Step });
         match step {
@@ -213,7 +216,13 @@ impl EntityActor {
                     self.schedule();
                 }
             }
-            Step::Owes | Step::Done => self.carry_out(),
+            Step::Owes => self.carry_out(),
+            Step::Done => {
+                if let Some(circle) = &commons.circle {
+                    self.entity.make_size_known(circle);
+                }
+                self.carry_out();
+            }
         }
     }
 

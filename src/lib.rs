@@ -35,9 +35,10 @@
 //! | [`executor`] | [`Simulation`] and the ways of running it; [`executor::sequential`] defines the result |
 //! | [`inputs`] | acting on a simulation while it runs: pushes, bodies that come and go |
 //! | [`protocol`] | how bodies run in their own time and still agree: state machines without threads or clocks |
+//! | [`verify`] | the protocol under every order of events in small worlds, and under very many in large ones |
 //! | [`frame`], [`digest`] | what is committed, and its hash |
 //! | [`record`], [`export`], [`render`] | recordings, CSV and glTF, pictures |
-//! | [`bench`] | tables, plots and projections of measurements |
+//! | [`mod@bench`] | tables, plots and projections of measurements |
 //! | [`cli`] | the command line |
 //!
 //! `docs/physics.md` says in words what is computed, `ARCHITECTURE.md` how the parts hang together.
@@ -62,12 +63,15 @@ pub mod record;
 pub mod render;
 pub mod scenarios;
 pub mod scene;
+mod shared_table;
 pub mod solver;
 pub mod state;
+mod sync;
 mod ticket;
 pub mod time;
 pub mod tvht;
 pub mod verify;
+mod waiting;
 
 pub use std::ops::ControlFlow;
 

@@ -6,16 +6,16 @@
 //! bucket to bucket in the same order, locking as it goes; the last one answers and sends the keys back.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use actix::prelude::*;
-use smallvec::SmallVec;
 
 use crate::executor::crowd::Commons;
 use crate::executor::timewarp::{Runtime, Trouble};
 use crate::executor::trace::Phase;
 use crate::physics::World;
-use crate::protocol::{Bucket, Dynamics, Grid, Plan, Search, Written};
+use crate::protocol::EntityId;
+pub use crate::shared_table::SharedTable;
 use crate::ticket::{Keeper, Passed, Ticket};
 use crate::time::Tick;
 
@@ -27,48 +27,6 @@ pub enum Lane {
     Shared,
     /// Each in an actor of its own.
     Actors,
-}
-
-/// The buckets in shared memory.
-pub struct SharedTable<D: Dynamics> {
-    grid: Grid,
-    buckets: Box<[Mutex<Bucket<D>>]>,
-}
-
-impl<D: Dynamics> SharedTable<D> {
-    /// An empty table over a grid.
-    pub fn new(grid: Grid) -> Self {
-        let buckets = (0..grid.buckets()).map(|_| Mutex::default()).collect();
-        SharedTable { grid, buckets }
-    }
-
-    /// Writes a plan, cut at the first tick at which it meets somebody. Everything it meets at that tick is
-    /// reported.
-    pub fn write(&self, dynamics: &D, plan: Plan<D>, gvt: Tick) -> (Plan<D>, Written<D>) {
-        let mut search = Search::new(&self.grid, dynamics, plan, gvt);
-        let mut locked: SmallVec<[MutexGuard<Bucket<D>>; 8]> =
-            search.buckets().into_iter().map(|number| lock(&self.buckets[number as usize])).collect();
-        for bucket in &mut locked {
-            search.pass(dynamics, bucket);
-        }
-        // Cut before the locks are let go: nobody sees more of the track than is true.
-        search.finish()
-    }
-
-    /// Entries in all buckets together.
-    pub fn len(&self) -> usize {
-        self.buckets.iter().map(|bucket| lock(bucket).len()).sum()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere ends the run; until then its buckets are as good as ever.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl actix::Message for Ticket<World> {
@@ -94,7 +52,11 @@ impl BucketActor {
     }
 
     /// Lets the keeper do something, and sends on the ticket it lets pass; from the last bucket the answer goes out.
-    fn keep(&mut self, act: impl FnOnce(&mut Keeper<World>, &Commons) -> Option<Passed<World>>) {
+    fn keep(
+        &mut self,
+        served: Option<(EntityId, Tick)>,
+        act: impl FnOnce(&mut Keeper<World>, &Commons) -> Option<Passed<World>>,
+    ) {
         let runtime = self.runtime.clone();
         let (since, entries) = (runtime.trace_now(), self.keeper.bucket.len());
         let passed = catch_unwind(AssertUnwindSafe(|| act(&mut self.keeper, &runtime.commons)));
@@ -115,8 +77,10 @@ impl BucketActor {
                 who
             }
             Err(_) => {
-                runtime.end(Some(Trouble::Bucket { number: self.number }));
-                (None, 0)
+                let (entity, tick) = served.unzip();
+                let tick = tick.unwrap_or(0);
+                runtime.end(Some(Trouble::Bucket { number: self.number, entity, tick }));
+                (entity, tick)
             }
         };
         if let Some(since) = since {
@@ -134,7 +98,8 @@ impl Handler<Ticket<World>> for BucketActor {
 
     fn handle(&mut self, ticket: Ticket<World>, _: &mut Context<Self>) {
         self.runtime.meter(self.arbiter).ticket();
-        self.keep(|keeper, commons| keeper.arrive(ticket, &*commons.world));
+        let served = Some((ticket.plan().entity, ticket.plan().first));
+        self.keep(served, |keeper, commons| keeper.arrive(ticket, &*commons.world));
     }
 }
 
@@ -143,6 +108,7 @@ impl Handler<LetGo> for BucketActor {
 
     fn handle(&mut self, _: LetGo, _: &mut Context<Self>) {
         self.runtime.meter(self.arbiter).let_go();
-        self.keep(|keeper, commons| keeper.let_go(&*commons.world));
+        let next = self.keeper.queue().front().map(|ticket| (ticket.plan().entity, ticket.plan().first));
+        self.keep(next, |keeper, commons| keeper.let_go(&*commons.world));
     }
 }

@@ -56,7 +56,7 @@ fn assert_consistent(how: &str, report: &Report, tuning: &Tuning) {
 #[test]
 fn counts_agree_on_actors() {
     for lane in [Lane::Shared, Lane::Actors] {
-        let tuning = Tuning { lane, ..Tuning::default() };
+        let tuning = Tuning { lane, cluster: 1, ..Tuning::default() };
         let report = run(&simulation(&scene("bouncing", 60, 1.0), Sync::Timewarp, tuning));
         assert_consistent(&format!("{lane:?}"), &report, &tuning);
         let (stats, census) = counts(&report);
@@ -83,7 +83,7 @@ fn counts_agree_on_actors() {
 
 #[test]
 fn counts_agree_without_actors() {
-    let tuning = Tuning { window: 17, ..Tuning::default() };
+    let tuning = Tuning { window: 17, cluster: 1, ..Tuning::default() };
     for sync in [Sync::Loop, Sync::Chaos, Sync::RollbackCheck] {
         let report = run(&simulation(&scene("bouncing", 27, 0.5), sync, tuning));
         assert_consistent(sync.name(), &report, &tuning);
@@ -95,7 +95,7 @@ fn counts_agree_without_actors() {
 
 fn traced(slices_max: usize, lane: Lane) -> (Report, Arc<Tracer>, Value) {
     let tracer = Arc::new(Tracer::new(slices_max));
-    let tuning = Tuning { lane, ..Tuning::default() };
+    let tuning = Tuning { lane, cluster: 1, ..Tuning::default() };
     let simulation = simulation(&scene("bouncing", 60, 0.5), Sync::Timewarp, tuning);
     let report = run(&simulation.traced(tracer.clone()));
     let mut text = Vec::new();

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 
-use anachron::protocol::Counters;
+use anachron::protocol::{Counters, Now};
 use anachron::time::Tick;
 
 const WINDOW: u64 = 6;
@@ -118,4 +118,35 @@ fn throw_back(counters: &Counters, asked: &[AtomicU64], me: usize, other: usize,
         }
         thread::yield_now();
     }
+}
+
+#[test]
+fn the_minimum_follows_the_last() {
+    let counters = Counters::new(2, 8, 0, 100);
+    assert!(!counters.shift(0, 5));
+    assert_eq!(counters.advance(), None);
+    assert!(counters.shift(0, 7));
+    assert_eq!(counters.advance(), Some(Now { gvt: 5, floor: 5 }));
+    assert!(!counters.shift(7, 6));
+    assert!(counters.shift(5, 9));
+    assert_eq!(counters.advance(), Some(Now { gvt: 6, floor: 6 }));
+    assert_eq!((counters.farthest(8), counters.farthest(2)), (9, 6));
+    assert_eq!(counters.gvt(), 6);
+}
+
+#[test]
+fn who_acts_late_holds_time_back() {
+    let counters = Counters::new(1, 8, 4, 100);
+    counters.shift(0, 7);
+    assert_eq!(counters.advance(), Some(Now { gvt: 3, floor: 7 }));
+    assert_eq!(counters.hold(2), Err(3));
+    assert_eq!(counters.hold(5), Ok(5));
+    assert_eq!(counters.hold(50), Ok(11), "no farther than anybody may be counted");
+    counters.shift(7, 15);
+    assert_eq!(counters.advance(), None);
+    assert_eq!(counters.now(), Now { gvt: 3, floor: 5 });
+    assert!(counters.leave(5));
+    assert_eq!(counters.advance(), Some(Now { gvt: 7, floor: 11 }));
+    assert!(counters.leave(11));
+    assert_eq!(counters.advance(), Some(Now { gvt: 11, floor: 15 }));
 }

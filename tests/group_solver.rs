@@ -9,7 +9,7 @@ use anachron::solver::GroupSolver;
 use anachron::state::BodyState;
 
 fn solver(scene: &Scene) -> (Arc<World>, GroupSolver) {
-    let world = Arc::new(World::new(scene).unwrap());
+    let world = Arc::new(World::new(scene).expect("the scene is valid"));
     (world.clone(), GroupSolver::of_all(world).measuring(true))
 }
 

@@ -13,7 +13,8 @@ use anachron::solver::GroupSolver;
 use anachron::{Report, RunError, Simulation, Sync};
 
 fn scene(name: &str, bodies: u32, seconds: f64) -> Scene {
-    build(name, &Request { bodies: Some(bodies), seconds: Some(seconds), ..Request::default() }).unwrap()
+    build(name, &Request { bodies: Some(bodies), seconds: Some(seconds), ..Request::default() })
+        .expect("the scenario is valid")
 }
 
 fn workers(workers: u32) -> OverlapSettings {
@@ -21,8 +22,12 @@ fn workers(workers: u32) -> OverlapSettings {
 }
 
 fn run(scene: &Scene, settings: OverlapSettings, cores: usize) -> Report {
-    let simulation = Simulation::new(scene).unwrap().sync(Sync::Overlap).overlap(settings).cores(cores);
-    simulation.run(|_| ControlFlow::Continue(())).unwrap()
+    let simulation = Simulation::new(scene)
+        .expect("the scene is valid")
+        .sync(Sync::Overlap)
+        .overlap(settings)
+        .cores(cores);
+    simulation.run(|_| ControlFlow::Continue(())).expect("the run finishes")
 }
 
 #[test]
@@ -83,8 +88,8 @@ fn workers_without_actors_come_to_the_same() {
 
 /// Points of contact of each worker over the last second, and bodies.
 fn loads(scene: &Scene, settings: OverlapSettings) -> (Vec<f64>, Vec<f64>) {
-    let world = Arc::new(World::new(scene).unwrap());
-    let mut bridge = Bridge::new(world.clone(), settings).unwrap();
+    let world = Arc::new(World::new(scene).expect("the scene is valid"));
+    let mut bridge = Bridge::new(world.clone(), settings).expect("the settings are valid");
     let mut crew = bridge.loop_crew();
     let last_second = world.time.last_tick - (1.0 / world.time.tick_s) as u64;
     let mut late = OverlapSummary::new(bridge.chosen());

@@ -31,7 +31,7 @@ fn chain() -> Arc<World> {
         end = next;
     }
     scene.joints.push(Joint::ball(LINKS - 1, None, end));
-    Arc::new(World::new(&scene).unwrap())
+    Arc::new(World::new(&scene).expect("the scene is valid"))
 }
 
 struct Hung {
@@ -44,7 +44,7 @@ fn hang(workers: u32, gamma: u32, weights: WeightRule) -> Hung {
     let world = chain();
     let settings =
         OverlapSettings { workers: Some(workers), gamma: Some(gamma), weights, ..OverlapSettings::default() };
-    let mut bridge = Bridge::new(world.clone(), settings).unwrap();
+    let mut bridge = Bridge::new(world.clone(), settings).expect("the settings are valid");
     let mut crew = bridge.loop_crew();
     let mut gap: f64 = 0.0;
     for tick in 0..1500 {

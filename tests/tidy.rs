@@ -117,6 +117,7 @@ fn paths_in_documents_exist() {
         "docs/protocol.md",
         "docs/performance.md",
         "docs/overlap.md",
+        "docs/correctness.md",
     ] {
         let text = fs::read_to_string(repo().join(document)).unwrap();
         let home = repo().join(document);

@@ -63,8 +63,8 @@ impl Footage {
             Source::OtherFile(path) => Err(source::unknown(&path)),
             source => {
                 let scene = Box::new(source.scene(changes)?);
-                let simulation = Box::new(Simulation::new(&scene)?);
-                Ok(Footage::Live { scene, simulation })
+                let simulation = Simulation::new(&scene)?;
+                Ok(Footage::Live { scene, simulation: Box::new(simulation) })
             }
         }
     }

@@ -26,6 +26,7 @@ mod run;
 mod scene;
 mod source;
 mod tuning;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -60,6 +61,7 @@ enum Verb {
     Diff(diff::Arguments),
     Render(render::Arguments),
     Bench(bench::Arguments),
+    Verify(verify::Arguments),
 }
 
 /// Reads the program's arguments, does what they say, and returns what the program ends with.
@@ -73,6 +75,7 @@ pub fn main() -> ExitCode {
         Verb::Diff(arguments) => diff::run(&arguments),
         Verb::Render(arguments) => render::run(&arguments),
         Verb::Bench(arguments) => bench::run(&arguments),
+        Verb::Verify(arguments) => verify::run(&arguments),
     };
     match done {
         Ok(exit) => exit.into(),

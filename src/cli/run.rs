@@ -131,7 +131,7 @@ const SLICES_MAX: usize = 1 << 19;
 impl Arguments {
     /// What was asked for, or what suits the scene.
     fn sync_for(&self, scene: &Scene) -> Sync {
-        let suits = if scene.joints.is_empty() { Sync::default() } else { Sync::Overlap };
+        let suits = if scene.joints.is_empty() { Sync::Timewarp } else { Sync::Overlap };
         self.sync.unwrap_or(suits)
     }
 

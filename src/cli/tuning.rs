@@ -23,9 +23,16 @@ pub(super) struct TuningArguments {
     /// Use the window as it is, instead of shorter strides for bodies that are often rolled back
     #[arg(long)]
     fixed_window: bool,
-    /// Bodies per actor: neighbours that share one clock
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Bodies per actor: so many neighbours share one clock; or `auto`: those that keep touching come together,
+    /// until they part
+    #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = cluster)]
     cluster: u32,
+    /// Simulated milliseconds to keep open for inputs that come late; frames come so much later
+    #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = not_negative)]
+    history: f64,
+    /// Memory that histories may take, in MiB; beyond that bodies run ahead less far
+    #[arg(long, value_name = "MIB", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..))]
+    memory: u32,
     /// Buckets of the hash table; as many as suit the scene if not given
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
     buckets: Option<u32>,
@@ -48,7 +55,9 @@ impl TuningArguments {
         Tuning {
             window: window as u64,
             adaptive: !self.fixed_window,
+            history: (self.history * 1e-3 * scene.ticks_per_second).round().clamp(0.0, 1e6) as u64,
             cluster: self.cluster,
+            history_bytes: u64::from(self.memory) << 20,
             buckets: self.buckets.unwrap_or(0),
             lane: match self.tvht {
                 LaneName::Shared => Lane::Shared,
@@ -57,6 +66,20 @@ impl TuningArguments {
             ..Tuning::default()
         }
     }
+}
+
+/// Bodies per entity; 0 for `auto`.
+fn cluster(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        _ if text == "auto" => Ok(0),
+        Ok(number @ 1..=1_000_000) => Ok(number),
+        _ => Err("use `auto`, or a whole number from 1 to 1000000".into()),
+    }
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+    if (0.0..=1e6).contains(&number) { Ok(number) } else { Err("use a number from 0 to 1000000".into()) }
 }
 
 fn positive(text: &str) -> Result<f64, String> {

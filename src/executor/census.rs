@@ -1,7 +1,7 @@
 //! What a speculative run counts besides what its entities did: messages, global virtual time, the window, the
 //! cores, and the memory of histories.
 //!
-//! Counting must cost next to nothing, because it is never switched off. Every core has a [`Meter`] that only it
+//! Counting must cost next to nothing, because it is never switched off. Every core has a `Meter` that only it
 //! writes; what is dear to know is looked up rarely.
 
 use std::mem::size_of;
@@ -217,6 +217,28 @@ impl Meter {
     /// The number of segments of an entity has changed.
     pub fn kept(&self, before: usize, after: usize) {
         self.segments.add((after as u64).wrapping_sub(before as u64));
+    }
+
+    /// Bytes that the histories take now, of all that these meters count: what some of them were found to take,
+    /// times their number.
+    pub fn history_bytes<'a>(meters: impl Iterator<Item = &'a Meter>) -> u64 {
+        let (mut segments, mut weighed, mut bytes) = (0u64, 0, 0);
+        for meter in meters {
+            segments = segments.wrapping_add(meter.segments.get());
+            weighed += meter.weighed_segments.get();
+            bytes += meter.weighed_bytes.get();
+        }
+        (segments as f64 * ratio(bytes, weighed)) as u64
+    }
+
+    /// A meter of histories that take so many bytes.
+    #[cfg(test)]
+    pub fn weighing(bytes: u64) -> Self {
+        let meter = Meter::default();
+        meter.segments.add(1);
+        meter.weighed_segments.add(1);
+        meter.weighed_bytes.add(bytes);
+        meter
     }
 
     /// Steps written so far.

@@ -22,6 +22,9 @@ use crate::time::Tick;
 /// Who acts from outside, in the place of a sender.
 const OUTSIDE: EntityId = EntityId(u32::MAX);
 
+/// How often to look again when nothing is left to do and somebody outside may be about to act.
+const PATIENCE: u32 = 1_000_000;
+
 /// The order in which things happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -131,7 +134,7 @@ struct Rehearsal {
 
 impl Run {
     fn new(job: Job, order: Order, known: &[Entry]) -> Self {
-        let (commons, entities) = Commons::new(job.world, job.tuning, known);
+        let (commons, entities) = Commons::new(job.world, job.tuning, 1, known);
         let commons = Arc::new(commons);
         if job.inputs.is_some() {
             // Who watches the frames may act on what they show.
@@ -166,24 +169,29 @@ impl Run {
         sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.emit(feed, Now::default(), sink)?;
-        while let Some(what) = self.next_action() {
-            let (acted, gvt_may_move) = match what {
-                Action::Deliver { from, to, .. } => (to, self.deliver(from, to)),
-                Action::Step(entity) => (entity, self.step(entity)),
+        let mut patience = if self.takes_inputs { PATIENCE } else { 0 };
+        loop {
+            let what = self.next_action();
+            let gvt_may_move = match what {
+                Some(Action::Deliver { from, to, .. }) => self.deliver(from, to),
+                Some(Action::Step(entity)) => self.step(entity),
+                None if self.commons.counters.gvt() == self.commons.limits.last_tick => break,
+                None => {
+                    // Another thread may be letting in an input: it holds time back, or has put off a search.
+                    assert!(patience > 0, "nothing is left to do, and yet nobody is done: {}", self.dump());
+                    patience -= 1;
+                    std::thread::yield_now();
+                    true
+                }
             };
             let mut news = gvt_may_move.then(|| self.commons.counters.advance()).flatten();
             while let Some(now) = news {
                 news = self.emit(feed, now, sink)?;
             }
-            watch(&Glimpse { acted, entities: &self.entities, commons: &self.commons });
+            if let Some(Action::Deliver { to: acted, .. } | Action::Step(acted)) = what {
+                watch(&Glimpse { acted, entities: &self.entities, commons: &self.commons });
+            }
         }
-        let gvt = self.commons.counters.gvt();
-        assert_eq!(
-            gvt,
-            self.commons.limits.last_tick,
-            "nothing is left to do, and yet nobody is done: {}",
-            self.dump()
-        );
         ControlFlow::Continue(())
     }
 
@@ -293,11 +301,20 @@ impl Run {
     /// Lets an entity do what it may.
     fn step(&mut self, id: EntityId) -> bool {
         self.is_ready[id.0 as usize] = false;
-        let Commons { world, limits, counters, table, .. } = &*self.commons;
+        let Commons { world, throttle, counters, table, circle, .. } = &*self.commons;
         let entity = &mut self.entities[id.0 as usize];
         let (now, segments) = (counters.now(), entity.segments());
         entity.settle(now.gvt);
-        match entity.step(world, limits, now, &mut self.out) {
+        if let Some(circle) = circle {
+            let handovers = entity.stats().handovers;
+            entity.regroup(circle, now, &mut self.out);
+            let has_changed = entity.stats().handovers > handovers;
+            if let Some(rehearsals) = self.rehearsals.as_mut().filter(|_| has_changed) {
+                // With another crew it does not do the same again.
+                rehearsals[id.0 as usize] = None;
+            }
+        }
+        match entity.step(world, &throttle.limits(), now, &mut self.out) {
             Step::Write(plan) => {
                 let (plan, written) = table.write(world, plan, now.gvt);
                 let (first, crew) =
@@ -310,14 +327,18 @@ impl Run {
                 self.make_ready(id);
             }
             Step::WaitFor(tick) => self.waiting.entry(tick).or_default().push(id),
-            Step::Owes | Step::Done => {}
+            Step::Owes => {}
+            Step::Done => {
+                if let Some(circle) = circle {
+                    entity.make_size_known(circle);
+                }
+            }
         }
         self.meter.kept(segments, self.entities[id.0 as usize].segments());
         self.carry_out(id)
     }
 
-    /// Takes back a step that was done for the first time; compares one that was done again. The first step of all
-    /// has nothing to be taken back to.
+    /// Takes back a step that was done for the first time; compares one that was done again.
     fn do_twice(&mut self, id: EntityId, first: Tick, crew: Crew<World>) {
         let Some(rehearsals) = &mut self.rehearsals else { return };
         let rehearsal = &mut rehearsals[id.0 as usize];
@@ -332,11 +353,15 @@ impl Run {
                 };
                 assert_eq!(bits(&known.crew), bits(&crew), "{id} did not repeat its step to tick {first}");
             }
-            None if first > 0 => {
-                *rehearsal = Some(Rehearsal { first, crew, is_disturbed: false });
-                self.entities[id.0 as usize].take_back(first - 1, &mut self.out);
+            None => {
+                // Who begins, or begins anew, writes the tick at global virtual time itself: that is kept.
+                let keep = first.saturating_sub(1).max(self.commons.counters.gvt());
+                let entity = &mut self.entities[id.0 as usize];
+                if entity.lvt() > keep {
+                    *rehearsal = Some(Rehearsal { first: keep + 1, crew, is_disturbed: false });
+                    entity.take_back(keep, &mut self.out);
+                }
             }
-            None => {}
         }
     }
 
@@ -359,6 +384,7 @@ impl Run {
     fn count_round(&mut self, now: Now) {
         let Commons { counters, limits, .. } = &*self.commons;
         self.rounds.note(counters, limits.window, now.floor, std::iter::once(&self.meter));
+        self.commons.throttle.look(std::iter::once(&self.meter));
         self.stock.look(&self.commons, std::iter::once(&self.meter));
     }
 

@@ -4,15 +4,21 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use super::crowding::Crowding;
+use super::throttle::Throttle;
 use super::{RunError, Tally};
 use crate::frame::Frame;
 use crate::gvt::FlightLog;
 use crate::inputs::Entry;
-use crate::math::Vec3;
 use crate::physics::{Deed, Flight, World};
-use crate::protocol::{Counters, Dynamics, Entity, EntityId, Grid, Limits, Outbox, Place, Stats};
+use crate::protocol::{Circle, Counters, Dynamics, Entity, EntityId, Grid, Limits, Outbox, Place, Stats};
 use crate::time::Tick;
 use crate::tvht::{Lane, SharedTable};
+
+/// Crews may grow at least to this size.
+const CREW_MIN: usize = 1024;
+/// With more iterations of the contact solver, crews that touch cost more than several cores gain.
+const ITERATIONS_MAX: u32 = 2;
 
 /// How a speculative run is carried out. None of this changes a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,10 +33,12 @@ pub struct Tuning {
     pub buckets: u32,
     /// Width of a cell in diameters of the typical body; 0 for what suits the scene.
     pub cell_scale: f64,
-    /// Bodies per entity.
+    /// Bodies per entity; 0: each has its own, but those that keep touching come together, until they part.
     pub cluster: u32,
     /// Shorten the strides of bodies that are often rolled back.
     pub adaptive: bool,
+    /// Histories may take about so many bytes; beyond that everybody runs ahead less far.
+    pub history_bytes: u64,
     /// Where the buckets of the table are. The single-threaded drivers use shared memory always.
     pub lane: Lane,
 }
@@ -43,8 +51,9 @@ impl Default for Tuning {
             contact_window: None,
             buckets: 0,
             cell_scale: 0.0,
-            cluster: 1,
+            cluster: 0,
             adaptive: true,
+            history_bytes: 2 << 30,
             lane: Lane::Shared,
         }
     }
@@ -62,8 +71,12 @@ pub struct Commons {
     pub counters: Counters,
     /// Flights for the frames.
     pub log: FlightLog,
-    /// How far entities may run ahead.
+    /// How far entities may run ahead at most.
     pub limits: Limits,
+    /// How far they may at present.
+    pub throttle: Throttle,
+    /// Who is how large, if entities regroup by themselves.
+    pub circle: Option<Circle>,
     /// The bodies of each entity at the start.
     pub crews: Vec<Vec<Place>>,
     /// The entity each body of the scene is born in.
@@ -72,9 +85,20 @@ pub struct Commons {
 
 impl Commons {
     /// Makes ready to run a world, and everybody who is in it or known to come.
-    pub(crate) fn new(world: &Arc<World>, tuning: &Tuning, known: &[Entry]) -> (Self, Vec<Entity<World>>) {
-        let crews = crews(world, tuning.cluster.max(1) as usize);
+    pub(crate) fn new(
+        world: &Arc<World>,
+        tuning: &Tuning,
+        cores: usize,
+        known: &[Entry],
+    ) -> (Self, Vec<Entity<World>>) {
         let scene = world.bodies.at_start().len();
+        let crowd = Crowding::of(world.bodies.at_start());
+        // On several cores crews are small enough to share the work out; but crews that touch wait for each other
+        // at every tick, and once more for every iteration, so a small crew, or a patient one, is one alone.
+        let is_patient = world.rule.iterations > ITERATIONS_MAX;
+        let largest = if cores > 1 && !is_patient { scene.div_ceil(2 * cores).max(CREW_MIN) } else { scene };
+        let largest = largest.max(1);
+        let crews = crews(world, tuning, &crowd, largest);
         let radii: Vec<f64> = (0..scene as Place).map(|place| world.radius(place)).collect();
         let most = if tuning.lane == Lane::Actors { 1 << 12 } else { 1 << 20 };
         let suited = (2 * radii.len()).next_power_of_two().clamp(64, most) as u32;
@@ -93,16 +117,19 @@ impl Commons {
                 births[*body as usize] = EntityId(at as u32);
             }
         }
-        let scale = if tuning.cell_scale == 0.0 { suited_scale(world) } else { tuning.cell_scale };
+        let scale = if tuning.cell_scale == 0.0 { crowd.cell_scale() } else { tuning.cell_scale };
         let grid = Grid::new(&radii, scale, buckets);
         let late = known.iter().filter(|entry| is_birth(entry)).count();
         let population = (crews.len() + late) as u32;
+        let circle = (tuning.cluster == 0).then(|| Circle::new(crews.iter().map(Vec::len), largest as u32));
         let commons = Commons {
+            circle,
             table: SharedTable::new(grid.clone()),
             grid,
             counters: Counters::new(population, window, tuning.history, world.time.last_tick),
             log: FlightLog::new(world),
             limits,
+            throttle: Throttle::new(limits, tuning.history_bytes),
             crews,
             births,
             world: world.clone(),
@@ -169,17 +196,14 @@ pub(crate) fn is_birth(entry: &Entry) -> bool {
     matches!(entry.action.deed, Deed::Appear(_))
 }
 
-/// Widths of cells that are tried, in diameters of the typical body.
-const SCALES: [f64; 5] = [4.0, 3.2, 2.5, 2.0, 1.6];
-const NARROWEST: f64 = 1.25;
-/// More bodies in the cell of a body are too many.
-const CROWDED: f64 = 4.0;
-/// So many bodies tell how crowded a scene is.
-const SAMPLE: usize = 1 << 14;
-
-/// Neighbours along a space-filling order, in groups of `size`. Bodies of a crew are in ascending order.
-fn crews(world: &World, size: usize) -> Vec<Vec<Place>> {
-    let mut order: Vec<Place> = (0..world.bodies.at_start().len() as Place).collect();
+/// The crews at the start, by entity: neighbours along a space-filling order, bodies in ascending order.
+fn crews(world: &World, tuning: &Tuning, crowd: &Crowding, largest: usize) -> Vec<Vec<Place>> {
+    let bodies = world.bodies.at_start().len();
+    let size = match tuning.cluster {
+        0 if crowd.is_dense() => largest,
+        size => size.max(1) as usize,
+    };
+    let mut order: Vec<Place> = (0..bodies as Place).collect();
     if size > 1 {
         order.sort_by_key(|place| (morton(world, *place), *place));
     }
@@ -187,25 +211,16 @@ fn crews(world: &World, size: usize) -> Vec<Vec<Place>> {
     for crew in &mut crews {
         crew.sort_unstable();
     }
+    if tuning.cluster == 0 && size > 1 {
+        // There is an entity for every body that may once want to be alone, and crews lie far apart among them.
+        let mut spread = vec![Vec::new(); bodies];
+        let count = crews.len();
+        for (at, crew) in crews.into_iter().enumerate() {
+            spread[at * bodies / count] = crew;
+        }
+        crews = spread;
+    }
     crews
-}
-
-/// The width of cells, in diameters of the typical body, that suits a scene: the wider, the fewer cells a flight
-/// passes, but the more strangers are in them.
-fn suited_scale(world: &World) -> f64 {
-    let bodies = &world.bodies.at_start()[..world.bodies.at_start().len().min(SAMPLE)];
-    let mut radii: Vec<f64> = bodies.iter().map(|body| body.radius).collect();
-    radii.sort_unstable_by(f64::total_cmp);
-    let Some(typical) = radii.get(radii.len() / 2) else { return SCALES[0] };
-    let crowding = |scale: f64| {
-        let width = 2.0 * typical * scale;
-        let cell = |x: Vec3| [x.x, x.y, x.z].map(|c| (c / width).floor() as i64);
-        let mut cells: Vec<[i64; 3]> = bodies.iter().map(|body| cell(body.start.x)).collect();
-        cells.sort_unstable();
-        let company: usize = cells.chunk_by(|a, b| a == b).map(|cell| cell.len() * cell.len()).sum();
-        company as f64 / bodies.len() as f64
-    };
-    SCALES.into_iter().find(|scale| crowding(*scale) <= CROWDED).unwrap_or(NARROWEST)
 }
 
 /// Position along a curve that keeps neighbours together: the bits of the three coordinates interleaved.

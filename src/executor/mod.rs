@@ -4,12 +4,15 @@ pub mod adversary;
 pub mod census;
 pub mod chaos;
 pub mod crowd;
+mod crowding;
 mod desk;
 mod letterbox;
 pub mod overlap;
 mod report;
 pub mod sequential;
+mod stage;
 pub mod taskgraph;
+pub mod throttle;
 pub mod timewarp;
 pub mod trace;
 

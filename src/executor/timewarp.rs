@@ -3,7 +3,6 @@
 //! The calling thread takes the frames; the actors never wait for it, except that global virtual time is held
 //! back when it falls far behind, so that memory stays bounded.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -15,34 +14,33 @@ use crossbeam::channel::{self, Receiver, RecvTimeoutError, Sender};
 
 use super::census::{Census, Meter, Rounds, Stocktaking, thread_cpu};
 use super::crowd::{Commons, FrameFeed, is_birth, tally};
+use super::stage::{Accounts, stage};
 use super::taskgraph::GraphRecorder;
 use super::trace::{Phase, Tracer};
 use super::{Job, RunError, Tally};
-use crate::entity::{Account, Act, Deliver, EntityActor, GiveAccount, StepNow, TableAnswer, WakeUp};
+use crate::entity::{Account, Act, Deliver, EntityActor, StepNow, TableAnswer, WakeUp};
 use crate::frame::Frame;
 use crate::ids::BodyId;
 use crate::inputs::{self, Door, Entry, InputError};
 use crate::physics::World;
-use crate::protocol::{Entity, EntityId, Now, Place, Plan, Search, Stats, Written};
+use crate::protocol::{EntityId, Now, Place, Plan, Search, Stats, Written};
 use crate::ticket::Ticket;
 use crate::time::Tick;
-use crate::tvht::{BucketActor, Lane, LetGo};
+use crate::tvht::{BucketActor, LetGo};
+use crate::waiting::WaitingRoom;
 
 /// Frames that may be settled but not yet taken.
 const FRAMES_AHEAD: u64 = 256;
 /// If nothing at all happens for this long, something is wrong.
 const STALL: Duration = Duration::from_secs(30);
 
-/// How long an actor may take to give account of itself.
-const PATIENCE: Duration = Duration::from_secs(20);
-
 /// Why a run ended before its time.
 #[derive(Clone, Debug)]
 pub(crate) enum Trouble {
     /// A handler panicked.
     Panic { body: BodyId, tick: Tick, text: String },
-    /// A bucket panicked.
-    Bucket { number: u32 },
+    /// A bucket panicked while it served an entity.
+    Bucket { number: u32, entity: Option<EntityId>, tick: Tick },
 }
 
 /// What the thread that takes the frames is told.
@@ -54,11 +52,17 @@ enum News {
 }
 
 /// One arbiter and those of its entities that wait for global virtual time.
-struct Seat {
+pub(super) struct Seat {
     arbiter: ArbiterHandle,
-    waiting: Mutex<BTreeMap<Tick, Vec<EntityId>>>,
+    waiting: WaitingRoom,
     meter: Meter,
-    account: Mutex<Account>,
+    pub(super) account: Mutex<Account>,
+}
+
+impl Seat {
+    pub fn new(arbiter: ArbiterHandle) -> Self {
+        Seat { arbiter, waiting: WaitingRoom::default(), meter: Meter::default(), account: Mutex::default() }
+    }
 }
 
 /// What all actors share.
@@ -66,17 +70,17 @@ pub(crate) struct Runtime {
     me: Weak<Runtime>,
     pub commons: Commons,
     /// Entities in the order of their ids; more may come.
-    addresses: boxcar::Vec<Addr<EntityActor>>,
+    pub(super) addresses: boxcar::Vec<Addr<EntityActor>>,
     /// All entities there were at the start have an address.
-    started: AtomicBool,
+    pub(super) started: AtomicBool,
     /// The buckets, if they are actors.
-    buckets: OnceLock<Box<[Addr<BucketActor>]>>,
-    seats: OnceLock<Vec<Seat>>,
+    pub(super) buckets: OnceLock<Box<[Addr<BucketActor>]>>,
+    pub(super) seats: OnceLock<Vec<Seat>>,
     news: Sender<News>,
     /// Entities that are not done, inputs that have not arrived, and frames that may yet be acted on.
-    unfinished: AtomicU32,
+    pub(super) unfinished: AtomicU32,
     ending: AtomicBool,
-    trouble: Mutex<Option<Trouble>>,
+    pub(super) trouble: Mutex<Option<Trouble>>,
     rounds: Rounds,
     tracer: Option<Arc<Tracer>>,
 }
@@ -173,15 +177,7 @@ impl Runtime {
     /// Registers an entity that waits for global virtual time to reach `tick`. Says no if that has happened: the
     /// time is read again after registering, so that no wake-up is lost.
     pub fn wait(&self, arbiter: usize, id: EntityId, tick: Tick) -> bool {
-        let mut waiting = lock(&self.seats()[arbiter].waiting);
-        waiting.entry(tick).or_default().push(id);
-        if self.commons.counters.now().floor < tick {
-            return true;
-        }
-        if let Some(waiters) = waiting.get_mut(&tick) {
-            waiters.retain(|waiter| *waiter != id);
-        }
-        false
+        self.seats()[arbiter].waiting.register(id, tick, || self.commons.counters.now().floor)
     }
 
     /// Looks whether global virtual time can rise; wakes those who waited for it.
@@ -189,15 +185,10 @@ impl Runtime {
         let Some(Now { floor, .. }) = self.commons.counters.advance() else { return };
         let _ = self.news.send(News::Gvt);
         let meters = self.seats().iter().map(|seat| &seat.meter);
-        self.rounds.note(&self.commons.counters, self.commons.limits.window, floor, meters);
+        self.rounds.note(&self.commons.counters, self.commons.limits.window, floor, meters.clone());
+        self.commons.throttle.look(meters);
         for seat in self.seats() {
-            let mut woken: Vec<EntityId> = Vec::new();
-            {
-                let mut waiting = lock(&seat.waiting);
-                while let Some(entry) = waiting.first_entry().filter(|entry| *entry.key() <= floor) {
-                    woken.extend(entry.remove());
-                }
-            }
+            let woken = seat.waiting.reached(floor);
             if !woken.is_empty() {
                 self.rounds.woke(woken.len());
                 if let Some(graph) = self.graph() {
@@ -236,7 +227,7 @@ impl Runtime {
     }
 
     /// Sends something to every entity, on its own arbiter: nobody is woken by another thread.
-    fn tell_all<M>(&self, message: impl Fn() -> M + Clone + Send + 'static)
+    pub(super) fn tell_all<M>(&self, message: impl Fn() -> M + Clone + Send + 'static)
     where
         M: Message<Result = ()> + Send + 'static,
         EntityActor: Handler<M>,
@@ -265,7 +256,7 @@ impl Runtime {
         self.buckets.get().expect("invariant: only the message lane sends tickets")
     }
 
-    fn seats(&self) -> &[Seat] {
+    pub(super) fn seats(&self) -> &[Seat] {
         self.seats.get().expect("invariant: arbiters come before actors")
     }
 
@@ -308,7 +299,7 @@ impl Door for Runtime {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -322,7 +313,7 @@ pub fn run(
     let began = Instant::now();
     let (news, heard) = channel::unbounded();
     let ((runtime, entities), _opened) = inputs::open(job.inputs, |known| {
-        let (commons, entities) = Commons::new(job.world, job.tuning, known);
+        let (commons, entities) = Commons::new(job.world, job.tuning, cores, known);
         let runtime = Arc::new_cyclic(|me| Runtime {
             me: me.clone(),
             commons,
@@ -340,7 +331,7 @@ pub fn run(
         (runtime.clone(), (runtime, entities))
     })?;
     if let Some(tracer) = &runtime.tracer {
-        let first_body = |crew: &Vec<Place>| job.world.bodies[crew[0] as usize].id;
+        let first_body = |crew: &Vec<Place>| job.world.bodies[crew.first().copied().unwrap_or(0) as usize].id;
         tracer.begin(cores.max(1), runtime.commons.crews.iter().map(first_body));
     }
     let stage = {
@@ -358,8 +349,11 @@ pub fn run(
         stage.join().map_err(|_| RunError::Stalled("the thread of the arbiters panicked".into()))?;
     match lock(&runtime.trouble).take() {
         Some(Trouble::Panic { body, tick, text }) => return Err(RunError::Panicked { body, tick, text }),
-        Some(Trouble::Bucket { number }) => {
-            return Err(RunError::Stalled(format!("bucket {number} panicked")));
+        Some(Trouble::Bucket { number, entity, tick }) => {
+            let crew = entity.and_then(|entity| runtime.commons.crews.get(entity.0 as usize));
+            let body = crew.and_then(|crew| crew.first()).copied().unwrap_or(0);
+            let body = job.world.bodies[body as usize].id;
+            return Err(RunError::Panicked { body, tick, text: format!("in bucket {number}") });
         }
         None => feed.trouble()?,
     }
@@ -430,178 +424,6 @@ fn take_frames(
             Err(_) => return Err(()),
         }
     }
-}
-
-/// Ends the run when the stage is left, by whatever door: nobody is to wait for actors that are gone.
-struct EndOnDrop(Arc<Runtime>);
-
-impl Drop for EndOnDrop {
-    fn drop(&mut self) {
-        self.0.end(None);
-    }
-}
-
-/// What is left when the actors have gone home.
-struct Accounts {
-    /// What all entities have done, and where some of them stood.
-    account: Account,
-    /// Processor time of every arbiter, in seconds and as a share of wall time.
-    busy: Vec<Option<(f64, f64)>>,
-    /// Wall time between the first step and the end.
-    acted: Duration,
-}
-
-/// The thread that owns the actor system: starts arbiters and actors, waits for the end, and collects accounts.
-fn stage(runtime: &Arc<Runtime>, entities: Vec<Entity<World>>, cores: usize, lane: Lane) -> Accounts {
-    let _whatever_happens = EndOnDrop(runtime.clone());
-    let system = System::new();
-    system.block_on(async {
-        let arbiters: Vec<Arbiter> = (0..cores).map(|_| Arbiter::new()).collect();
-        let seat = |arbiter: &Arbiter| Seat {
-            arbiter: arbiter.handle(),
-            waiting: Mutex::default(),
-            meter: Meter::default(),
-            account: Mutex::default(),
-        };
-        let _ = runtime.seats.set(arbiters.iter().map(seat).collect());
-        if lane == Lane::Actors {
-            start_buckets(runtime, &arbiters).await;
-        }
-        start_entities(runtime, entities, &arbiters).await;
-        let before = (processor_times(&arbiters).await, Instant::now());
-        set_going(runtime);
-        while !runtime.is_ending() {
-            actix::clock::sleep(Duration::from_millis(1)).await;
-        }
-        let acted = before.1.elapsed();
-        let busy = busy_shares(&before.0, &processor_times(&arbiters).await, acted);
-        let finished = lock(&runtime.trouble).is_none() && runtime.unfinished.load(SeqCst) == 0;
-        let (account, all_answer) = accounts(runtime, finished).await;
-        for arbiter in &arbiters {
-            arbiter.stop();
-        }
-        for arbiter in arbiters.into_iter().filter(|_| all_answer) {
-            let _ = arbiter.join();
-        }
-        Accounts { account, busy, acted }
-    })
-}
-
-/// Asks everybody for an account, each on its own arbiter. Says also whether all have answered.
-async fn accounts(runtime: &Arc<Runtime>, finished: bool) -> (Account, bool) {
-    runtime.tell_all(move || GiveAccount { finished });
-    let (asked, expected) = (Instant::now(), runtime.addresses.count());
-    loop {
-        let mut all = Account::default();
-        for seat in runtime.seats() {
-            all.add(&lock(&seat.account));
-        }
-        // A handler that does not return: neither does its arbiter. It is left behind.
-        if all.entities >= expected || asked.elapsed() > PATIENCE {
-            let all_answer = all.entities >= expected;
-            return (all, all_answer);
-        }
-        actix::clock::sleep(Duration::from_micros(200)).await;
-    }
-}
-
-/// Sets everybody going, now that all have an address.
-fn set_going(runtime: &Arc<Runtime>) {
-    runtime.tell_all(|| StepNow);
-    runtime.started.store(true, SeqCst);
-}
-
-/// Processor time of the thread of every arbiter so far. An arbiter that does not answer has none.
-async fn processor_times(arbiters: &[Arbiter]) -> Vec<Option<Duration>> {
-    let (give, take) = channel::unbounded();
-    for (at, arbiter) in arbiters.iter().enumerate() {
-        let give = give.clone();
-        arbiter.spawn_fn(move || {
-            let _ = give.send((at, thread_cpu()));
-        });
-    }
-    drop(give);
-    let (mut times, mut missing) = (vec![None; arbiters.len()], arbiters.len());
-    let asked = Instant::now();
-    while missing > 0 && asked.elapsed() < PATIENCE {
-        match take.try_recv() {
-            Ok((at, time)) => {
-                times[at] = time;
-                missing -= 1;
-            }
-            Err(channel::TryRecvError::Empty) => actix::clock::sleep(Duration::from_micros(100)).await,
-            Err(channel::TryRecvError::Disconnected) => break,
-        }
-    }
-    times
-}
-
-fn busy_shares(
-    before: &[Option<Duration>],
-    after: &[Option<Duration>],
-    wall: Duration,
-) -> Vec<Option<(f64, f64)>> {
-    let share = |(before, after): (&Option<Duration>, &Option<Duration>)| {
-        let spent = after.as_ref()?.saturating_sub(*before.as_ref()?).as_secs_f64();
-        // Two clocks may disagree by a little.
-        Some((spent, (spent / wall.as_secs_f64().max(1e-9)).min(1.0)))
-    };
-    before.iter().zip(after).map(share).collect()
-}
-
-/// Starts every entity on its arbiter, neighbours together.
-async fn start_entities(runtime: &Arc<Runtime>, entities: Vec<Entity<World>>, arbiters: &[Arbiter]) {
-    let entities: Vec<_> = entities.into_iter().enumerate().collect();
-    let shared = runtime.clone();
-    let actor = move |entity, arbiter| EntityActor::new(entity, shared.clone(), arbiter);
-    for address in start_all(entities, arbiters, actor).await {
-        runtime.addresses.push(address);
-    }
-}
-
-/// Starts the buckets as actors.
-async fn start_buckets(runtime: &Arc<Runtime>, arbiters: &[Arbiter]) {
-    let numbers: Vec<_> =
-        (0..runtime.commons.grid.buckets()).map(|number| (number as usize, number)).collect();
-    let shared = runtime.clone();
-    let actor = move |number, arbiter| BucketActor::new(number, shared.clone(), arbiter);
-    let _ = runtime.buckets.set(start_all(numbers, arbiters, actor).await);
-}
-
-/// Starts actors in equal shares on the arbiters, and returns their addresses in order.
-async fn start_all<T, A>(
-    parts: Vec<(usize, T)>,
-    arbiters: &[Arbiter],
-    actor: impl Fn(T, usize) -> A + Clone + Send + 'static,
-) -> Box<[Addr<A>]>
-where
-    T: Send + 'static,
-    A: Actor<Context = Context<A>>,
-{
-    let count = parts.len();
-    let share = share(count, arbiters.len());
-    let (give, take) = channel::unbounded();
-    let mut parts = parts.into_iter();
-    for (at, arbiter) in arbiters.iter().enumerate() {
-        let part: Vec<_> = parts.by_ref().take(share).collect();
-        let (give, actor) = (give.clone(), actor.clone());
-        arbiter.spawn_fn(move || {
-            for (number, what) in part {
-                let _ = give.send((number, actor(what, at).start()));
-            }
-        });
-    }
-    drop(give);
-    let mut addresses: Vec<(usize, Addr<A>)> = Vec::with_capacity(count);
-    while addresses.len() < count {
-        match take.try_recv() {
-            Ok(address) => addresses.push(address),
-            Err(channel::TryRecvError::Empty) => actix::clock::sleep(Duration::from_micros(200)).await,
-            Err(channel::TryRecvError::Disconnected) => break,
-        }
-    }
-    addresses.sort_by_key(|(number, _)| *number);
-    addresses.into_iter().map(|(_, address)| address).collect()
 }
 
 /// How many of `count` actors each of `cores` arbiters gets; they are neighbours in the list.

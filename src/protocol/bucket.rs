@@ -116,15 +116,20 @@ impl<D: Dynamics + ?Sized> Entry<D> {
     }
 }
 
+/// A bucket with fewer entries is never swept.
+const CROWDED_AT_FIRST: usize = 16;
+
 /// The tracks that pass some cells.
 #[derive(Clone)]
 pub struct Bucket<D: Dynamics + ?Sized> {
     entries: Vec<Entry<D>>,
+    /// With so many entries it is time to look for those that have been cut.
+    crowded: usize,
 }
 
 impl<D: Dynamics + ?Sized> Default for Bucket<D> {
     fn default() -> Self {
-        Bucket { entries: Vec::new() }
+        Bucket { entries: Vec::new(), crowded: CROWDED_AT_FIRST }
     }
 }
 
@@ -138,6 +143,9 @@ impl<D: Dynamics + ?Sized> Bucket<D> {
         (first, last, gvt): (Tick, Tick, Tick),
         mut see: impl FnMut(&Entry<D>),
     ) {
+        if self.entries.len() >= self.crowded {
+            self.sweep(gvt);
+        }
         let mut at = 0;
         while at < self.entries.len() {
             let entry = &self.entries[at];
@@ -159,6 +167,15 @@ impl<D: Dynamics + ?Sized> Bucket<D> {
             }
             at += 1;
         }
+    }
+
+    /// Drops what has been cut away: in other cells than those that are visited nobody notices.
+    fn sweep(&mut self, gvt: Tick) {
+        self.entries.retain(|entry| {
+            let end = entry.track.end();
+            end > gvt && end > entry.first
+        });
+        self.crowded = CROWDED_AT_FIRST.max(2 * self.entries.len());
     }
 
     /// Adds a track to a cell.

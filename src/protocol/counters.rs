@@ -8,8 +8,9 @@
 //!
 //! Who acts from outside stands nowhere, so a scan must not be under way while he is let in: [`Counters::hold`].
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, spin_loop};
 use crate::time::Tick;
 
 /// How far the run has come.
@@ -109,7 +110,7 @@ impl Counters {
     /// passed already. Call [`Counters::advance`] afterwards: a scan may have been put off.
     pub fn hold(&self, tick: Tick) -> Result<Tick, Tick> {
         while self.scanning.swap(true, SeqCst) {
-            std::hint::spin_loop();
+            spin_loop();
         }
         let gvt = self.gvt();
         let held = tick.min(gvt + self.window);
@@ -177,41 +178,5 @@ impl Counters {
 
     fn slot(&self, tick: Tick) -> &AtomicU32 {
         &self.slots[tick as usize & (self.slots.len() - 1)]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_minimum_follows_the_last() {
-        let counters = Counters::new(2, 8, 0, 100);
-        assert!(!counters.shift(0, 5));
-        assert_eq!(counters.advance(), None);
-        assert!(counters.shift(0, 7));
-        assert_eq!(counters.advance(), Some(Now { gvt: 5, floor: 5 }));
-        assert!(!counters.shift(7, 6));
-        assert!(counters.shift(5, 9));
-        assert_eq!(counters.advance(), Some(Now { gvt: 6, floor: 6 }));
-        assert_eq!((counters.farthest(8), counters.farthest(2)), (9, 6));
-        assert_eq!(counters.gvt(), 6);
-    }
-
-    #[test]
-    fn who_acts_late_holds_time_back() {
-        let counters = Counters::new(1, 8, 4, 100);
-        counters.shift(0, 7);
-        assert_eq!(counters.advance(), Some(Now { gvt: 3, floor: 7 }));
-        assert_eq!(counters.hold(2), Err(3));
-        assert_eq!(counters.hold(5), Ok(5));
-        assert_eq!(counters.hold(50), Ok(11), "no farther than anybody may be counted");
-        counters.shift(7, 15);
-        assert_eq!(counters.advance(), None);
-        assert_eq!(counters.now(), Now { gvt: 3, floor: 5 });
-        assert!(counters.leave(5));
-        assert_eq!(counters.advance(), Some(Now { gvt: 7, floor: 11 }));
-        assert!(counters.leave(11));
-        assert_eq!(counters.advance(), Some(Now { gvt: 11, floor: 15 }));
     }
 }

@@ -1,15 +1,14 @@
 //! Everybody who takes part in one tick as a crew sees it, and what comes of that.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::dynamics::{Moment, PartnerKey, Place, Remembered, Response, Seen, Told};
+use super::neighbours::Neighbours;
 use crate::ids::StaticId;
 use crate::math::Vec3;
-use crate::physics::broad::Grid;
 use crate::physics::contact::Manifold;
 use crate::physics::response::{Inertial, Meeting, PairMemory, Participant, Partner, Responder, Touch};
-use crate::physics::{Flight, World, touching, touching_static};
+use crate::physics::{Aabb, Flight, World, touching, touching_static};
 use crate::state::BodyState;
 use crate::time::Tick;
 
@@ -19,70 +18,12 @@ pub(super) const SMALL_CREW: usize = 8;
 /// What is kept from call to call, for its memory alone.
 #[derive(Default)]
 pub(super) struct Workspace {
-    pub grid: Grid,
+    pub neighbours: Neighbours,
     responder: Responder,
     states: Vec<BodyState>,
     pairs: Vec<(u32, u32)>,
     near: Vec<u32>,
-    neighbours: Neighbours,
-}
-
-/// Pairs of large crews that are near each other, with some room to move, so that they are good for several ticks.
-#[derive(Default)]
-struct Neighbours {
-    /// By the first body of the crew.
-    known: BTreeMap<Place, Neighbourhood>,
-}
-
-/// Who was where when pairs were looked for, and what was found.
-#[derive(Default)]
-struct Neighbourhood {
-    crew: Vec<(Place, Vec3)>,
-    room: f64,
-    pairs: Vec<(u32, u32)>,
-}
-
-/// Room to move, as a share of the mean radius.
-const ROOM: f64 = 0.3;
-/// So many crews are remembered; then all are forgotten.
-const KNOWN_MAX: usize = 256;
-
-impl Neighbourhood {
-    /// Whether nobody has moved farther than there was room for.
-    fn still_holds(&self, crew: &[(Place, Flight)], states: &[BodyState]) -> bool {
-        let has_stayed =
-            |(((place, _), state), (who, x)): ((&(Place, Flight), &BodyState), &(Place, Vec3))| {
-                place == who && (state.x - x).amax() <= 0.5 * self.room
-            };
-        crew.len() == self.crew.len() && crew.iter().zip(states).zip(&self.crew).all(has_stayed)
-    }
-}
-
-impl Neighbours {
-    /// Pairs of a crew that may touch, in order.
-    fn pairs(
-        &mut self,
-        grid: &mut Grid,
-        world: &World,
-        crew: &[(Place, Flight)],
-        states: &[BodyState],
-    ) -> &[(u32, u32)] {
-        if self.known.len() >= KNOWN_MAX && !self.known.contains_key(&crew[0].0) {
-            self.known.clear();
-        }
-        let known = self.known.entry(crew[0].0).or_default();
-        if !known.still_holds(crew, states) {
-            let positions: Vec<Vec3> = states[..crew.len()].iter().map(|state| state.x).collect();
-            let radii: Vec<f64> =
-                crew.iter().map(|(place, _)| world.bodies[*place as usize].radius).collect();
-            known.room = ROOM * radii.iter().sum::<f64>() / radii.len() as f64;
-            known.crew.clear();
-            known.crew.extend(crew.iter().zip(&positions).map(|((place, _), x)| (*place, *x)));
-            known.pairs.clear();
-            known.pairs.extend_from_slice(grid.pairs(&positions, &radii, world.rule.vicinity + known.room));
-        }
-        &known.pairs
-    }
+    bounds: Vec<(Place, Aabb)>,
 }
 
 /// How a crew goes on after `tick`.
@@ -131,7 +72,13 @@ impl Workspace {
                 self.pairs.extend((a + 1..crew.len() as u32).map(|b| (a, b)));
             }
         } else {
-            let near = self.neighbours.pairs(&mut self.grid, world, crew, &self.states);
+            let bounds = |(at, (place, _)): (usize, &(Place, Flight))| {
+                let reach = world.bodies[*place as usize].radius + world.rule.vicinity;
+                (*place, Aabb::about(self.states[at].x, Vec3::repeat(reach)))
+            };
+            self.bounds.clear();
+            self.bounds.extend(crew.iter().enumerate().map(bounds));
+            let near = self.neighbours.pairs(&self.bounds);
             self.pairs.extend_from_slice(near);
         }
         if moment.strangers.is_empty() {

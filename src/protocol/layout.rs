@@ -7,10 +7,11 @@ use smallvec::SmallVec;
 
 use super::dynamics::{Dynamics, Place};
 use super::grid::{Cell, Grid, Reach, RoughBounds};
+use super::portrait::Painter;
 use crate::physics::Aabb;
 use crate::time::Tick;
 
-/// Room for somebody who is held, as a share of its radius.
+/// Room for somebody who stays near, as a share of its radius.
 const ROOM: f64 = 0.25;
 
 /// Some of a crew in a cell: who they are, and bounds of all they cover there and elsewhere.
@@ -31,6 +32,9 @@ pub(super) struct Stop {
     pub passage: Passage,
 }
 
+/// A bucket, a little of the cell, and who: those in one cell come together.
+type Key = (u32, u32, u32);
+
 /// Where in the grid a crew is.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -45,22 +49,21 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a crew over `ticks`, with some room if it is held.
+    /// The layout of a crew over `ticks`, with some room if it will most likely stay near.
     pub fn new<D: Dynamics>(
         grid: &Grid,
         dynamics: &D,
         crew: &[(Place, D::Flight)],
         ticks: (Tick, Tick),
-        is_held: bool,
+        is_near: bool,
     ) -> Self {
         let mut rooms: SmallVec<[(Place, Aabb); 1]> = SmallVec::with_capacity(crew.len());
         let mut reaches = SmallVec::with_capacity(crew.len());
-        // Bucket, a little of the cell, who, and the cell: those in one cell come together.
-        let mut places: SmallVec<[((u32, u32, u32), Cell); 8]> = SmallVec::new();
+        let mut places: SmallVec<[(Key, Cell); 8]> = SmallVec::new();
         for (at, (body, flight)) in crew.iter().enumerate() {
             let radius = dynamics.radius(*body);
             let bounds = dynamics.bounds(*body, flight, ticks.0, ticks.1);
-            let bounds = if is_held { bounds.grown(ROOM * radius) } else { bounds };
+            let bounds = if is_near { bounds.grown(ROOM * radius) } else { bounds };
             rooms.push((*body, bounds));
             reaches.push(grid.cells(&bounds, grid.level_of(radius), |cell| {
                 let (bucket, within) = grid.bucket_and_rest(&cell);
@@ -92,6 +95,20 @@ impl Layout {
             body == who && room.contains(&dynamics.bounds(*body, flight, ticks.0, ticks.1))
         };
         crew.len() == self.rooms.len() && crew.iter().zip(&self.rooms).all(stays)
+    }
+
+    /// Takes down the rooms, which decide everything else.
+    pub(super) fn portray<D: Dynamics>(&self, painter: &mut impl Painter<D>) {
+        for (_, room) in &self.rooms {
+            room.min.iter().chain(room.max.iter()).for_each(|side| painter.number(side.to_bits()));
+        }
+    }
+
+    /// Pairs of those who share a cell, as numbers in the crew: enough of them to tell who is connected.
+    pub(super) fn companions(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.stops
+            .iter()
+            .flat_map(|stop| self.passing(&stop.passage).windows(2).map(|pair| (pair[0], pair[1])))
     }
 
     /// Numbers in the crew of those who pass a cell.

@@ -16,6 +16,7 @@
 //!    virtual time bounds everything it can still cause.
 
 mod bucket;
+mod circle;
 mod counters;
 mod dynamics;
 mod entity;
@@ -25,12 +26,14 @@ mod grid;
 mod history;
 mod layout;
 mod message;
+mod neighbours;
 mod portrait;
 mod rigid;
 mod search;
 mod stats;
 
 pub use bucket::{Bucket, Entry, Found, Track};
+pub use circle::Circle;
 pub use counters::{Counters, Now};
 pub use dynamics::{Crew, Dynamics, Moment, PartnerKey, Place, Remembered, Response, Seen, Stranger, Told};
 pub use entity::{Entity, Forward, Limits, Plan, Step, Written};

@@ -1,8 +1,9 @@
 //! Portraits: what is worth telling apart about the state of a protocol, for those who look at every state.
 //!
-//! Versions and serial numbers only ever grow, so no two states would be alike if they were taken as they are.
-//! But they are only compared with each other; so they are handed over by name, and the painter may number those
-//! that still occur as it likes, as long as it keeps their order.
+//! Versions only ever grow, so no two states would be alike if they were taken as they are. But they are only
+//! compared with each other; so they are handed over by name, and the painter may number those that still occur as
+//! it likes, as long as it keeps their order. Serial numbers only say what an answer is the answer to; so what is
+//! owed is taken down in their place.
 
 use super::bucket::{Found, Track};
 use super::dynamics::{Dynamics, PartnerKey, Remembered};
@@ -14,8 +15,6 @@ use crate::time::Tick;
 pub enum Named {
     /// A version of an entity.
     Version(EntityId, Version),
-    /// The serial number of something an entity has sent and not heard an answer to.
-    Serial(EntityId, u64),
 }
 
 /// Takes down a state, part by part.
@@ -45,42 +44,37 @@ pub trait Painter<D: Dynamics> {
 }
 
 impl<D: Dynamics> Message<D> {
-    /// Takes down a message on its way.
+    /// Takes down a message on its way. For an answer, who gets it must take down what it is the answer to.
     pub fn portray(&self, from: EntityId, to: EntityId, painter: &mut impl Painter<D>) {
-        let moment = |painter: &mut dyn Painter<D>, at: &At, serial: u64| {
+        let moment = |painter: &mut dyn Painter<D>, at: &At| {
             painter.number(at.tick);
             painter.named(Named::Version(from, at.from));
             painter.named(Named::Version(to, at.to));
-            painter.named(Named::Serial(from, serial));
         };
         match self {
-            Message::Event { at, serial, mine, flight, yours } => {
+            Message::Event { at, mine, flight, yours, .. } => {
                 painter.number(0);
-                moment(painter, at, *serial);
+                moment(painter, at);
                 painter.number(u64::from(*mine));
                 painter.flight(flight);
                 painter.number(u64::from(*yours));
             }
-            Message::Antievent { at, serial } => {
+            Message::Antievent { at, .. } => {
                 painter.number(1);
-                moment(painter, at, *serial);
+                moment(painter, at);
             }
-            Message::Standing { at, serial, mine, standing } => {
+            Message::Standing { at, mine, standing, .. } => {
                 painter.number(2);
-                moment(painter, at, *serial);
+                moment(painter, at);
                 painter.number(u64::from(*mine));
                 painter.standing(standing);
             }
-            Message::Join { serial, tick, party } => {
+            Message::Join { tick, party, .. } => {
                 painter.number(3);
                 painter.number(*tick);
-                painter.named(Named::Serial(from, *serial));
                 party.portray(painter);
             }
-            Message::Answer { serial, refused } => {
-                painter.number(4 + u64::from(*refused));
-                painter.named(Named::Serial(to, *serial));
-            }
+            Message::Answer { refused, .. } => painter.number(4 + u64::from(*refused)),
         }
     }
 }
@@ -107,6 +101,7 @@ impl<D: Dynamics> Track<D> {
         painter.number(self.first);
         painter.number(self.end());
         portray_crew(&self.crew, painter);
+        self.layout.portray(painter);
     }
 }
 

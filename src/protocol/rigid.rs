@@ -4,7 +4,6 @@ use std::cell::RefCell;
 
 use super::dynamics::{Crew, Dynamics, Moment, Place, Response};
 use super::gathering::{self, Workspace};
-use crate::math::Vec3;
 use crate::physics::response::{PairMemory, Standing};
 use crate::physics::{Aabb, Action, Deed, Flight, World, first_static_touch, first_touch};
 use crate::time::Tick;
@@ -47,12 +46,10 @@ impl Dynamics for World {
             }
             return earliest.found;
         }
-        let bounds: Vec<Aabb> =
-            crew.iter().map(|(place, flight)| self.bounds(*place, flight, from, to)).collect();
-        let middles: Vec<Vec3> = bounds.iter().map(|b| (b.min + b.max) * 0.5).collect();
-        let reaches: Vec<f64> = bounds.iter().map(|b| (b.max - b.min).amax() * 0.5).collect();
+        let bounds = |(place, flight): &(Place, Flight)| (*place, self.bounds(*place, flight, from, to));
+        let bounds: Vec<(Place, Aabb)> = crew.iter().map(bounds).collect();
         WORKSPACE.with_borrow_mut(|space| {
-            for &(a, b) in space.grid.pairs(&middles, &reaches, self.rule.vicinity) {
+            for &(a, b) in space.neighbours.pairs(&bounds) {
                 earliest.look(|last| first_touch(self, of(a as usize), of(b as usize), from, last));
             }
         });

@@ -47,7 +47,7 @@ impl<D: Dynamics> Search<D> {
         let known = plan.layout.take().filter(|layout| layout.fits(dynamics, &crew, ticks));
         let fault = if D::FAULTY { dynamics.fault() } else { Fault::None };
         let layout = known.unwrap_or_else(|| {
-            let mut layout = Layout::new(grid, dynamics, &crew, ticks, plan.is_held);
+            let mut layout = Layout::new(grid, dynamics, &crew, ticks, plan.is_near);
             if fault == Fault::LocksUnordered && plan.entity.0 % 2 == 1 {
                 layout.stops.reverse();
             }

@@ -1,7 +1,8 @@
 //! Making a move: what a shell does around the state machines, in one place.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Once};
 
 use super::play::{Effect, Mail, Move, Play, Seat};
 use super::promise::{Broken, Promise};
@@ -13,18 +14,48 @@ use crate::ticket::{Passed, Ticket};
 use crate::time::Tick;
 use crate::tvht::Lane;
 
+thread_local! {
+    static IS_PLAYING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Panics of handlers are findings, told with the way that leads to them: they are not printed as well.
+fn hush() {
+    static HUSHED: Once = Once::new();
+    HUSHED.call_once(|| {
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !IS_PLAYING.get() {
+                hook(info);
+            }
+        }));
+    });
+}
+
+/// Does something with the state machines. A panic breaks the promise that there is none.
+pub(super) fn guarded(act: impl FnOnce() -> Result<(), Broken>) -> Result<(), Broken> {
+    hush();
+    IS_PLAYING.set(true);
+    let done = catch_unwind(AssertUnwindSafe(act));
+    IS_PLAYING.set(false);
+    done.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("unknown panic");
+        Err(Broken { promise: Promise::NoPanic, how: text.to_owned() })
+    })
+}
+
 impl Play {
     /// Makes a move and checks every promise. `notes` takes down what happens, for people.
     pub(super) fn make(&mut self, setting: &Setting, next: Move, notes: &mut Notes) {
         let before = self.counters.gvt();
-        let made = catch_unwind(AssertUnwindSafe(|| {
+        let checked = guarded(|| {
             self.perform(setting, next, notes);
+            while setting.prompt_answers
+                && let Some(prompt) = self.prompt_answer()
+            {
+                self.perform(setting, prompt, notes);
+            }
             self.check(setting, before)
-        }));
-        let checked = made.unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("unknown panic");
-            Err(Broken { promise: Promise::NoPanic, how: text.to_owned() })
         });
         self.broken = checked.err();
     }
@@ -133,8 +164,12 @@ impl Play {
         let now = self.counters.now();
         let keeps_no_history = setting.tiny.fault == Fault::HistoryNotKept;
         let mut out = Outbox::default();
+        let circle = self.circle.clone();
         let entity = self.entity(id);
         entity.settle(if keeps_no_history { now.floor } else { now.gvt });
+        if let Some(circle) = &circle {
+            entity.regroup(circle, now, &mut out);
+        }
         let step = entity.step(&setting.tiny, &setting.limits, now, &mut out);
         notes.stepped(id, &step);
         notes.outcome(&out, self.entities[at].lvt());
@@ -167,7 +202,13 @@ impl Play {
                 self.waiting[at] = Some(tick);
                 self.wake(setting);
             }
-            Step::Owes | Step::Done => self.want(setting, id, &mut out, None),
+            Step::Owes => self.want(setting, id, &mut out, None),
+            Step::Done => {
+                if let Some(circle) = &circle {
+                    self.entity(id).make_size_known(circle);
+                }
+                self.want(setting, id, &mut out, None);
+            }
         }
     }
 
@@ -250,7 +291,7 @@ impl Play {
         match effect {
             Effect::Enter(tick) => self.counters.enter(tick),
             Effect::Leave(tick) => return self.counters.leave(tick),
-            Effect::Send(to, mail) => self.post(Seat::Entity(id), to, mail),
+            Effect::Send(to, mail) => self.post(Seat::Entity(id), to, *mail),
             Effect::Advance => self.advance(setting),
         }
         false
@@ -284,7 +325,7 @@ pub(super) fn in_order(fault: Fault, out: &mut Outbox<Tiny>, held: Option<Tick>)
     let mut counts = Vec::new();
     if let Some((from, to)) = out.counted.take() {
         if fault == Fault::CountByMessage {
-            counts.push(Effect::Send(Seat::Clerk, Mail::Count(from, to)));
+            counts.push(Effect::Send(Seat::Clerk, Box::new(Mail::Count(from, to))));
         } else {
             counts.extend(to.map(Effect::Enter));
             counts.extend(from.map(Effect::Leave));
@@ -293,7 +334,7 @@ pub(super) fn in_order(fault: Fault, out: &mut Outbox<Tiny>, held: Option<Tick>)
     if fault == Fault::LeaveBeforeEnter {
         counts.reverse();
     }
-    let letter = |(to, letter)| Effect::Send(Seat::Entity(to), Mail::Letter(letter));
+    let letter = |(to, letter)| Effect::Send(Seat::Entity(to), Box::new(Mail::Letter(letter)));
     let letters: Vec<Effect> = out.messages.drain(..).map(letter).collect();
     let (first, second) =
         if fault == Fault::AnswerBeforeCount { (letters, counts) } else { (counts, letters) };

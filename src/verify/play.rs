@@ -9,7 +9,9 @@ use super::promise::Broken;
 use super::setting::{Cue, Grain, Setting};
 use super::story::Notes;
 use super::tiny::{Act, Course, Tiny};
-use crate::protocol::{Bucket, Counters, Entity, EntityId, Message, Outbox, Place, Plan, Track, Written};
+use crate::protocol::{
+    Bucket, Circle, Counters, Entity, EntityId, Message, Outbox, Place, Plan, Track, Written,
+};
 use crate::ticket::{Keeper, Ticket};
 use crate::time::Tick;
 
@@ -68,12 +70,18 @@ pub(super) enum Mail {
     Count(Option<Tick>, Option<Tick>),
 }
 
+/// A plan, and global virtual time when it was made.
+pub(super) type Planned = (Plan<Tiny>, Tick);
+
+/// A track in the table.
+type Shared = Arc<Track<Tiny>>;
+
 /// Something that a handler wants done.
 #[derive(Clone)]
 pub(super) enum Effect {
     Enter(Tick),
     Leave(Tick),
-    Send(Seat, Mail),
+    Send(Seat, Box<Mail>),
     Advance,
 }
 
@@ -93,7 +101,7 @@ pub struct Play {
     /// Who waits for the lowest to reach a tick.
     pub(super) waiting: Vec<Option<Tick>>,
     /// Plans that have been made and not been written yet.
-    pub(super) plans: Vec<Option<Arc<(Plan<Tiny>, Tick)>>>,
+    pub(super) plans: Vec<Option<Arc<Planned>>>,
     /// What handlers want done.
     pub(super) effects: Vec<VecDeque<Arc<Effect>>>,
     pub(super) log: Vec<Arc<Log>>,
@@ -103,6 +111,8 @@ pub struct Play {
     pub(super) cued: usize,
     /// Which of them were let in.
     pub(super) let_in: u64,
+    /// What entities know of each other, if they regroup by themselves.
+    pub(super) circle: Option<Arc<Circle>>,
     pub(super) broken: Option<Broken>,
 }
 
@@ -112,6 +122,8 @@ impl Play {
         let start = setting.tiny.start();
         let crews: Vec<Vec<(Place, Course)>> = start.chunks(setting.cluster).map(<[_]>::to_vec).collect();
         let count = crews.len();
+        let sizes = || crews.iter().map(Vec::len);
+        let circle = setting.regroups.map(|largest| Arc::new(Circle::new(sizes(), largest)));
         let births = crews.iter().zip(0..).flat_map(|(crew, id)| crew.iter().map(move |_| EntityId(id)));
         let births = births.collect();
         let entity = |(id, crew): (u32, Vec<(Place, Course)>)| {
@@ -135,6 +147,7 @@ impl Play {
             births,
             cued: 0,
             let_in: 0,
+            circle,
             broken: None,
         }
     }
@@ -153,12 +166,6 @@ impl Play {
     pub fn moves(&self, setting: &Setting, moves: &mut Vec<Move>) {
         moves.clear();
         if self.broken.is_some() {
-            return;
-        }
-        if setting.prompt_answers
-            && let Some(prompt) = self.prompt_answer()
-        {
-            moves.push(prompt);
             return;
         }
         for (from, to) in self.channels.keys().copied() {
@@ -192,9 +199,8 @@ impl Play {
         self.ready[at] && self.entities[at].is_free()
     }
 
-    fn prompt_answer(&self) -> Option<Move> {
-        let changes_nothing =
-            |mail: &Arc<Mail>| matches!(**mail, Mail::Letter(Message::Answer { refused: false, .. }));
+    /// An answer that changes nothing and can arrive.
+    pub(super) fn prompt_answer(&self) -> Option<Move> {
         let prompt = self.channels.iter().find(|((_, to), mail)| {
             let is_free = !matches!(to, Seat::Entity(id) if self.is_busy(*id));
             is_free && mail.front().is_some_and(changes_nothing)
@@ -221,6 +227,11 @@ impl Play {
         play
     }
 
+    /// Makes a move in place, as an executor does.
+    pub fn go(&mut self, setting: &Setting, next: Move) {
+        self.make(setting, next, &mut Notes::off());
+    }
+
     /// A copy in which a move can be made without changing this one.
     pub(super) fn parted(&self, next: Move) -> Play {
         let mut play = self.clone();
@@ -232,14 +243,16 @@ impl Play {
     /// buckets in order on the way, and drops what nobody will look at: what comes is the same for all states that
     /// differ only in that.
     fn part(&mut self, gvt: Tick, next: Move) {
-        let mut parted: Vec<(Arc<Track<Tiny>>, Arc<Track<Tiny>>)> = Vec::new();
-        let mut part = |track: &mut Arc<Track<Tiny>>| {
+        let mut parted: Vec<(Shared, Shared)> = Vec::new();
+        let mut part = |track: &mut Shared| {
             let apart = Arc::new(track.apart());
             parted.push((track.clone(), apart.clone()));
             *track = apart;
         };
         match next {
             Move::Deliver { from, to } => {
+                let first = self.channels.get(&(from, to)).and_then(|mail| mail.front());
+                let is_harmless = first.is_some_and(changes_nothing);
                 if let Some(mail) = self.channels.get_mut(&(from, to)).and_then(|mail| mail.front_mut()) {
                     match &**mail {
                         Mail::Ticket(_) | Mail::Answer(..) => match Arc::make_mut(mail) {
@@ -251,6 +264,7 @@ impl Play {
                     }
                 }
                 match to {
+                    Seat::Entity(_) if is_harmless => {}
                     Seat::Entity(id) => {
                         Arc::make_mut(&mut self.entities[id.0 as usize]).tracks_mut().for_each(&mut part);
                     }
@@ -272,7 +286,16 @@ impl Play {
             }
             Move::Effect(_) => return,
         }
+        let looks = match next {
+            Move::Step(_) | Move::Write(_) => true,
+            Move::Deliver { to, .. } => matches!(to, Seat::Bucket(_)),
+            Move::Effect(_) | Move::Cue => false,
+        };
         for keeper in &mut self.keepers {
+            let is_parted = |track: &Shared| parted.iter().any(|(old, _)| Arc::ptr_eq(old, track));
+            if !looks && !keeper.bucket.entries().iter().any(|entry| is_parted(&entry.track)) {
+                continue;
+            }
             let mut entries: Vec<_> = keeper
                 .bucket
                 .entries()
@@ -322,6 +345,11 @@ impl Play {
             Grain::Effects => self.effects[id.0 as usize].extend(effects.into_iter().map(Arc::new)),
         }
     }
+}
+
+/// Whether it only says that something was heard.
+fn changes_nothing(mail: &Arc<Mail>) -> bool {
+    matches!(**mail, Mail::Letter(Message::Answer { refused: false, .. }))
 }
 
 /// A fixed order of the tracks in a cell.

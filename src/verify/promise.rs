@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::perform::guarded;
 use super::play::{Mail, Play};
 use super::setting::Setting;
 use crate::protocol::{Entity, Message};
@@ -128,8 +129,17 @@ impl Play {
         Err(Broken { promise: Promise::CommittedIsReference, how })
     }
 
+    /// Whether a state in which nothing can happen any more is as it should be.
+    pub fn ended_well(&self, setting: &Setting) -> bool {
+        self.check_end(setting).is_ok()
+    }
+
     /// Checks a state in which nothing can happen any more.
     pub(super) fn check_end(&self, setting: &Setting) -> Result<(), Broken> {
+        guarded(|| self.look_at_end(setting))
+    }
+
+    fn look_at_end(&self, setting: &Setting) -> Result<(), Broken> {
         let broken = |promise, how: String| Err(Broken { promise, how });
         for (number, keeper) in self.keepers.iter().enumerate() {
             if keeper.is_held() || !keeper.queue().is_empty() {

@@ -70,6 +70,9 @@ pub struct Setting {
     /// Whether answers that change nothing arrive at once: they commute with everything but the receiver's next
     /// step, which may come later anyway.
     pub prompt_answers: bool,
+    /// Crews grow up to this many bodies by themselves. Only for ways that are gone one at a time: what entities
+    /// know of each other for that is not part of a state.
+    pub regroups: Option<u32>,
     /// What comes from outside, in this order.
     pub script: Vec<Cue>,
     pub(super) grid: Grid,
@@ -117,6 +120,7 @@ impl Setting {
             lane: Lane::Shared,
             grain: Grain::Handlers,
             prompt_answers: true,
+            regroups: None,
             script: Vec::new(),
             truths: Mutex::default(),
         }

@@ -5,7 +5,8 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::play::{Effect, Mail, Play, Seat, order};
 use super::setting::Setting;
 use super::tiny::{Act, Course, Deed, Numbers, Tiny};
-use crate::protocol::{EntityId, Named, Painter};
+use crate::protocol::{EntityId, Message, Named, Painter};
+use crate::ticket::Ticket;
 use crate::time::Tick;
 
 /// Takes down numbers one after another; those that are only compared are filled in at the end.
@@ -69,6 +70,9 @@ impl Sketch {
             Mail::Letter(letter) => {
                 self.number(0);
                 letter.portray(id_of(from), id_of(to), self);
+                if let Message::Answer { serial, .. } = letter {
+                    play.entities[id_of(to).0 as usize].portray_owed(*serial, self);
+                }
             }
             Mail::Act { held, tick, number, act } => {
                 self.number(1);
@@ -79,8 +83,7 @@ impl Sketch {
             }
             Mail::Ticket(ticket) => {
                 self.number(2);
-                play.entities[ticket.plan().entity.0 as usize].portray_plan(ticket.plan(), self);
-                ticket.portray(self);
+                play.portray_ticket(ticket, self);
             }
             Mail::Answer(plan, written) => {
                 self.number(3);
@@ -97,11 +100,9 @@ impl Sketch {
     }
 }
 
-fn owner(name: &Named) -> (bool, EntityId) {
-    match name {
-        Named::Version(id, _) => (false, *id),
-        Named::Serial(id, _) => (true, *id),
-    }
+fn owner(name: &Named) -> EntityId {
+    let Named::Version(id, _) = name;
+    *id
 }
 
 fn id_of(seat: Seat) -> EntityId {
@@ -169,8 +170,7 @@ impl Play {
             sketch.number(u64::from(keeper.is_held()));
             sketch.many(keeper.queue().len());
             for ticket in keeper.queue() {
-                self.entities[ticket.plan().entity.0 as usize].portray_plan(ticket.plan(), &mut sketch);
-                ticket.portray(&mut sketch);
+                self.portray_ticket(ticket, &mut sketch);
             }
             // As it will be put in order before anybody looks.
             let alive = |end: Tick, first: Tick| end > gvt && end > first;
@@ -202,6 +202,11 @@ impl Play {
         }
         sketch.number(u64::from(self.broken.is_some()));
         sketch.print()
+    }
+
+    fn portray_ticket(&self, ticket: &Ticket<Tiny>, sketch: &mut Sketch) {
+        self.entities[ticket.plan().entity.0 as usize].portray_plan(ticket.plan(), sketch);
+        ticket.portray(sketch);
     }
 
     fn portray_effect(&self, id: EntityId, effect: &Effect, sketch: &mut Sketch) {

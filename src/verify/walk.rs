@@ -3,7 +3,6 @@
 use super::play::{Move, Play, Seat};
 use super::promise::Broken;
 use super::setting::{Cue, Grain, Setting};
-use super::story::Notes;
 use super::tiny::{Act, Deed, Tiny, stir};
 use crate::executor::adversary::{Action, Adversary};
 use crate::protocol::{EntityId, Fault, Stats};
@@ -59,7 +58,7 @@ pub fn any_setting(seed: u64, wish: &Wish) -> Setting {
         sparse: draw(&[1, 2, 5, 20]),
         sticky: draw(&[2, 4, 16, 1000]),
         bumpy: draw(&[4, 20, 1000]),
-        last_tick: wish.ticks.unwrap_or(draw(&[2, 4, 8, 16, 30])),
+        last_tick: wish.ticks.unwrap_or(draw(&[2, 4, 8, 16, 30, 90])),
         fault: wish.fault,
     };
     let window = wish.window.unwrap_or(draw(&[1, 2, 3, 4, 6, 10, 20, 40]));
@@ -79,6 +78,7 @@ pub fn any_setting(seed: u64, wish: &Wish) -> Setting {
     };
     setting.limits.stride_min = draw(&[1, 1, 2, 5, 20]);
     setting.limits.adaptive = draw(&[0, 1]) == 1;
+    setting.regroups = [None, None, Some(3), Some(16)][draw(&[0, 1, 2, 3]) as usize];
     let cues = draw(&[0, 0, 2, 5, 10]);
     let entities = setting.entities();
     let mut newcomers = 0;
@@ -129,7 +129,7 @@ pub fn walk(setting: &Setting, seed: u64) -> Walked {
         }
         way.push(next);
         walked.moves += 1;
-        play.make(setting, next, &mut Notes::off());
+        play.go(setting, next);
         if let Some(broken) = play.broken() {
             walked.broken = Some((broken.clone(), way));
             return walked;
@@ -141,13 +141,13 @@ pub fn walk(setting: &Setting, seed: u64) -> Walked {
     walked.complete = true;
     walked.broken = play.check_end(setting).err().map(|broken| (broken, way));
     for entity in &play.entities {
-        walked.stats.add(&(**entity).clone().finish(&setting.tiny));
+        walked.stats.add(entity.stats());
     }
     walked
 }
 
 /// Lets the scheduler that means no good choose among moves.
-fn choose(adversary: &mut Adversary, moves: &[Move]) -> Option<Move> {
+pub fn choose(adversary: &mut Adversary, moves: &[Move]) -> Option<Move> {
     let name = |seat: Seat| match seat {
         Seat::Entity(id) => id,
         Seat::Bucket(number) => EntityId(1_000_000 + number),

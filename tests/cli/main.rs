@@ -10,4 +10,5 @@ mod pictures;
 mod program;
 mod recordings;
 mod runs;
+mod verify;
 mod workers;

@@ -50,8 +50,8 @@ fn json_is_one_object_with_all_keys() {
     assert_eq!(object["ticks_per_second"], 240.0);
     assert_eq!(object["ticks"], 120);
     assert_eq!(object["frames"], 31);
-    assert_eq!(object["sync"], "sequential");
-    assert_eq!(object["cores"], 1);
+    assert_eq!(object["sync"], "timewarp");
+    assert!(object["cores"].as_u64() >= Some(1));
     assert_eq!(object["interrupted"], false);
     assert_eq!(object["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(object["contacts"], 3);

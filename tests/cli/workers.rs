@@ -89,10 +89,7 @@ fn what_makes_no_sense_is_refused_by_name() {
         ("run chain.toml --workers 3", &["workers", "3 workers for 2 bodies"]),
         ("run chain.toml --gamma 2", &["gamma", "no two of 2 bodies", "use 0 to 1"]),
         ("run chain.toml --beta 0", &["beta", "is 0"]),
-        (
-            "run bowl --workers 2",
-            &["--workers", "`--sync sequential` has no workers", "use `--sync overlap`"],
-        ),
+        ("run bowl --workers 2", &["--workers", "`--sync timewarp` has no workers", "use `--sync overlap`"]),
         ("run chain.toml --set group.iterations=0", &["group.iterations", "from 1.0 to 10000.0"]),
         ("run chain.toml --set joint[2].kind=ball", &["the list has 2 elements"]),
     ];

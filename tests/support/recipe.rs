@@ -53,6 +53,7 @@ pub fn any_recipe() -> impl Strategy<Value = Recipe> {
             adaptive,
             history: 0,
             lane: Lane::Shared,
+            ..Tuning::default()
         };
         Recipe { kind, seed, bodies, ticks, tuning, order }
     })
@@ -95,6 +96,7 @@ impl FromStr for Recipe {
                 adaptive: word(9)? == "true",
                 history: 0,
                 lane: Lane::Shared,
+                ..Tuning::default()
             },
             order: match word(10)? {
                 "sensible" => Order::Sensible,

@@ -5,7 +5,7 @@
 //! result.
 
 use super::{Debt, Entity, Origin};
-use crate::protocol::dynamics::{Crew, Dynamics, Place, Remembered};
+use crate::protocol::dynamics::{Crew, Dynamics, PartnerKey, Place, Remembered};
 use crate::protocol::fault::Fault;
 use crate::protocol::message::{EntityId, Message, Outbox, Party};
 use crate::time::Tick;
@@ -77,37 +77,38 @@ impl<D: Dynamics> Entity<D> {
 
     /// Hands over some of its bodies. Ask [`Entity::can_hand_over`] first.
     pub fn hand_over(&mut self, bodies: &[Place], to: EntityId, gvt: Tick, out: &mut Outbox<D>) {
+        self.hand_out(&[(bodies.to_vec(), to)], gvt, out);
+    }
+
+    /// Hands over some of its bodies to each of several others. Ask [`Entity::can_hand_over`] first. Bodies are in
+    /// ascending order.
+    pub(super) fn hand_out(&mut self, parties: &[(Vec<Place>, EntityId)], gvt: Tick, out: &mut Outbox<D>) {
         debug_assert!(self.can_hand_over(gvt), "{} is not at {gvt}", self.id);
-        let present = self.present(gvt);
-        let leaves = |place: &Place| bodies.contains(place);
-        let about = |known: &Remembered<D>, side: &dyn Fn(&Place) -> bool| {
-            let partner = match &known.partner {
-                crate::protocol::PartnerKey::Body(place) => side(place),
-                crate::protocol::PartnerKey::Static(_) => false,
-            };
-            side(&known.own) || partner
-        };
-        let (leaving, staying) = present.crew.into_iter().partition(|(place, _)| leaves(place));
+        let Present { crew: mut staying, memories, expectant } = self.present(gvt);
         let with = |side: &dyn Fn(&Place) -> bool| -> Vec<Remembered<D>> {
-            present.memories.iter().filter(|known| about(known, side)).cloned().collect()
+            memories.iter().filter(|known| concerns(known, side)).cloned().collect()
         };
-        let party = Party {
-            crew: leaving,
-            memories: with(&leaves),
-            expectant: present.expectant,
-            actions: self.take_actions_on(&leaves),
-        };
-        let memories = with(&|place| !leaves(place));
-        self.begin_anew(gvt, Present { crew: staying, memories, expectant: present.expectant }, out);
-        for place in party.bodies() {
-            self.given.insert(place, to);
+        let mut joins = Vec::with_capacity(parties.len());
+        for (bodies, to) in parties {
+            let leaves = |place: &Place| bodies.binary_search(place).is_ok();
+            let (leaving, rest) = staying.into_iter().partition(|(place, _)| leaves(place));
+            staying = rest;
+            let actions = self.take_actions_on(&leaves);
+            joins.push((*to, Party { crew: leaving, memories: with(&leaves), expectant, actions }));
         }
-        self.stats.handovers += 1;
-        let serial = self.owe(Debt { event: None });
-        if self.has(Fault::HandoverNotOwed) {
-            self.owed.remove(&serial);
+        let left = with(&|place| staying.binary_search_by_key(place, |(own, _)| *own).is_ok());
+        self.begin_anew(gvt, Present { crew: staying, memories: left, expectant }, out);
+        for (to, party) in joins {
+            for place in party.bodies() {
+                self.given.insert(place, to);
+            }
+            self.stats.handovers += 1;
+            let serial = self.owe(Debt { event: None });
+            if self.has(Fault::HandoverNotOwed) {
+                self.owed.remove(&serial);
+            }
+            out.messages.push((to, Message::Join { serial, tick: gvt, party: Box::new(party) }));
         }
-        out.messages.push((to, Message::Join { serial, tick: gvt, party: Box::new(party) }));
     }
 
     /// Takes in bodies that somebody hands over.
@@ -185,4 +186,13 @@ impl<D: Dynamics> Entity<D> {
         self.actions.retain(|_, actions| !actions.is_empty());
         taken
     }
+}
+
+/// Whether a memory is about somebody of one side.
+fn concerns<D: Dynamics>(known: &Remembered<D>, side: &dyn Fn(&Place) -> bool) -> bool {
+    let partner = match &known.partner {
+        PartnerKey::Body(place) => side(place),
+        PartnerKey::Static(_) => false,
+    };
+    side(&known.own) || partner
 }

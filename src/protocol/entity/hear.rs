@@ -207,17 +207,21 @@ pub(super) fn note<D: Dynamics>(
     own: Place,
     flight: &D::Flight,
 ) -> bool {
-    let same = |known: &&mut Known<D>| {
-        known.entity == entity && known.version == version && known.stranger.body == body
-    };
-    if let Some(known) = strangers.iter_mut().find(same) {
-        let news = known.stranger.touches.binary_search(&own);
-        if let Err(at) = news {
-            known.stranger.touches.insert(at, own);
+    // In a fixed order, so that the order in which news comes leaves no trace.
+    let key = |known: &Known<D>| (known.entity, known.version, known.stranger.body);
+    match strangers.binary_search_by_key(&(entity, version, body), key) {
+        Ok(at) => {
+            let touches = &mut strangers[at].stranger.touches;
+            let news = touches.binary_search(&own);
+            if let Err(at) = news {
+                touches.insert(at, own);
+            }
+            news.is_err()
         }
-        return news.is_err();
+        Err(at) => {
+            let stranger = Stranger { body, flight: flight.clone(), touches: vec![own], standing: None };
+            strangers.insert(at, Known { entity, version, stranger });
+            true
+        }
     }
-    let stranger = Stranger { body, flight: flight.clone(), touches: vec![own], standing: None };
-    strangers.push(Known { entity, version, stranger });
-    true
 }

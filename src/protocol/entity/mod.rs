@@ -7,6 +7,7 @@
 mod company;
 mod hear;
 mod portrait;
+mod regroup;
 mod step;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use super::message::{At, EntityId, Message, Outbox, Version};
 use super::stats::Stats;
 use crate::time::Tick;
 pub use company::Forward;
+use regroup::Company;
 
 /// How far ahead an entity responds to contacts before it has any experience.
 const CONTACT_AHEAD_AT_FIRST: u64 = 16;
@@ -71,9 +73,9 @@ pub struct Plan<D: Dynamics> {
     pub own_touch: Option<Tick>,
     /// Bodies and their flights.
     pub crew: Crew<D>,
-    /// Somebody is held, and will most likely be where he is.
-    pub(super) is_held: bool,
-    /// Where the crew was in the grid before, if it is held.
+    /// The crew will most likely stay where it is.
+    pub(super) is_near: bool,
+    /// Where it was in the grid before, if so.
     pub(super) layout: Option<Arc<Layout>>,
     /// What is new about the crew's flights; nothing for who is no more.
     departures: Vec<(Place, Option<D::Flight>)>,
@@ -146,6 +148,10 @@ pub struct Entity<D: Dynamics> {
     /// Ticks ahead of global virtual time at which it responds to contacts: halved when a response was in vain,
     /// one more for every response that was not.
     contact_ahead: u64,
+    /// Ticks a large crew looks ahead for touches among its own: twice as far as the last one was away.
+    foresight: u64,
+    /// What it has seen of its company.
+    company: Company,
     stats: Stats,
     fault: Fault,
 }
@@ -173,6 +179,8 @@ impl<D: Dynamics> Entity<D> {
             put_off: Vec::new(),
             stride: u64::MAX,
             contact_ahead: CONTACT_AHEAD_AT_FIRST,
+            foresight: u64::MAX,
+            company: Company::default(),
             stats: Stats::default(),
             fault: Fault::None,
         }
@@ -336,9 +344,10 @@ impl<D: Dynamics> Entity<D> {
             self.actions.pop_first();
         }
         let gvt = gvt + u64::from(self.has(Fault::FossilAtGvt));
-        let (stats, ahead) = (&mut self.stats, &mut self.contact_ahead);
+        let (stats, ahead, company) = (&mut self.stats, &mut self.contact_ahead, &mut self.company);
         self.history.drop_before(gvt, |segment| {
             if let Some(response) = &segment.response {
+                company.observe(response);
                 stats.commit(&response.seen);
                 *ahead = (*ahead + 1).min(CONTACT_AHEAD_MAX);
             }

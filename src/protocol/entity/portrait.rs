@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::{Entity, Limits, Plan, Written};
+use super::step::LARGE_CREW;
+use super::{Debt, Entity, Limits, Plan, Written};
 use crate::protocol::bucket::Track;
 use crate::protocol::dynamics::Dynamics;
 use crate::protocol::history::{Known, Segment};
@@ -60,6 +61,9 @@ impl<D: Dynamics> Entity<D> {
             // Longer than the run is long enough.
             painter.number(self.stride.min(limits.last_tick + 1));
         }
+        if self.members.len() > LARGE_CREW {
+            painter.number(self.foresight.min(limits.last_tick + 1));
+        }
         if limits.contact_window.is_none() {
             painter.number(self.contact_ahead);
         }
@@ -70,17 +74,17 @@ impl<D: Dynamics> Entity<D> {
 
     fn portray_debts(&self, painter: &mut impl Painter<D>) {
         painter.many(self.owed.len());
-        for (serial, debt) in &self.owed {
-            painter.named(Named::Serial(self.id, *serial));
-            painter.number(u64::from(debt.event.is_some()));
-            if let Some((at, to, own, theirs)) = &debt.event {
-                painter.number(at.tick);
-                painter.named(Named::Version(self.id, at.from));
-                painter.named(Named::Version(*to, at.to));
-                painter.number(u64::from(to.0));
-                painter.number(u64::from(*own));
-                painter.number(u64::from(*theirs));
-            }
+        let mut owed: Vec<&Debt> = self.owed.values().collect();
+        let key =
+            |debt: &&Debt| debt.event.map(|(at, to, own, theirs)| (at.tick, at.from, to, at.to, own, theirs));
+        owed.sort_by_key(key);
+        owed.into_iter().for_each(|debt| portray_debt(self.id, debt, painter));
+    }
+
+    /// Takes down what it owes under a serial number: what an answer is the answer to.
+    pub(crate) fn portray_owed(&self, serial: u64, painter: &mut impl Painter<D>) {
+        if let Some(debt) = self.owed.get(&serial) {
+            portray_debt(self.id, debt, painter);
         }
     }
 
@@ -108,6 +112,18 @@ impl<D: Dynamics> Entity<D> {
     }
 }
 
+fn portray_debt<D: Dynamics>(id: EntityId, debt: &Debt, painter: &mut impl Painter<D>) {
+    painter.number(u64::from(debt.event.is_some()));
+    if let Some((at, to, own, theirs)) = &debt.event {
+        painter.number(at.tick);
+        painter.named(Named::Version(id, at.from));
+        painter.named(Named::Version(*to, at.to));
+        painter.number(u64::from(to.0));
+        painter.number(u64::from(*own));
+        painter.number(u64::from(*theirs));
+    }
+}
+
 impl<D: Dynamics> Written<D> {
     /// Takes down the table's answer.
     pub(crate) fn portray(&self, painter: &mut impl Painter<D>) {
@@ -123,6 +139,7 @@ fn portray_segment<D: Dynamics>(id: EntityId, segment: &Segment<D>, painter: &mu
     painter.number(segment.last);
     portray_crew(&segment.track.crew, painter);
     painter.number(segment.track.end());
+    segment.track.layout.portray(painter);
     portray_memories(segment.memories.as_deref().unwrap_or_default(), painter);
     painter.number(u64::from(segment.expectant));
     painter.maybe(segment.own_touch);
@@ -140,7 +157,9 @@ fn portray_segment<D: Dynamics>(id: EntityId, segment: &Segment<D>, painter: &mu
         }
     }
     painter.many(segment.tales.len());
-    for tale in &segment.tales {
+    let mut tales: Vec<_> = segment.tales.iter().collect();
+    tales.sort_by_key(|tale| (tale.own, tale.to));
+    for tale in tales {
         painter.number(u64::from(tale.own));
         painter.number(u64::from(tale.to.0));
         painter.standing(&tale.standing);

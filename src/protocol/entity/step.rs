@@ -15,6 +15,13 @@ use crate::time::Tick;
 /// A crew with its flights, and what is new about them.
 type Onward<D> = (Crew<D>, Vec<(Place, Option<<D as Dynamics>::Flight>)>);
 
+/// Who flies for no more than so many ticks stays where it is, more or less.
+const NEAR: u64 = 8;
+/// Crews with more bodies look ahead with care.
+pub(super) const LARGE_CREW: usize = 4;
+/// Nor do they respond to contacts farther ahead than this: taking that back would be dear.
+const CONTACT_AHEAD_LARGE: u64 = 1;
+
 impl<D: Dynamics> Entity<D> {
     /// What to do next. Responds to what it touches, and tells its standing where that is needed.
     pub fn step(&mut self, dynamics: &D, limits: &Limits, now: Now, out: &mut Outbox<D>) -> Step<D> {
@@ -49,7 +56,10 @@ impl<D: Dynamics> Entity<D> {
         let latest = self.history.latest().expect("invariant: it has written before");
         if latest.touches() || latest.expectant {
             // Everybody may go on from the minimum: somebody must.
-            let ahead = limits.contact_window.unwrap_or(self.contact_ahead).min(limits.window);
+            let is_large = latest.track.crew.len() > LARGE_CREW;
+            let worthwhile =
+                if is_large { self.contact_ahead.min(CONTACT_AHEAD_LARGE) } else { self.contact_ahead };
+            let ahead = limits.contact_window.unwrap_or(worthwhile).min(limits.window);
             let ahead_of = floor + ahead;
             if lvt > ahead_of || self.has(Fault::GateHoldsTheLowest) && lvt == ahead_of {
                 return Step::WaitFor((lvt - ahead).max(floor + 1));
@@ -100,13 +110,17 @@ impl<D: Dynamics> Entity<D> {
         crew: Crew<D>,
         departures: Vec<(Place, Option<D::Flight>)>,
     ) -> Plan<D> {
-        let reach = first.saturating_add(self.stride(limits) - 1);
+        // Among many something touches soon, and looking far ahead for it is dear.
+        let foresight = if crew.len() > LARGE_CREW { self.foresight } else { u64::MAX };
+        let reach = first.saturating_add(self.stride(limits).min(foresight) - 1);
         let acted_on = self.actions.range(first..).next().map_or(Tick::MAX, |(tick, _)| *tick);
         let bound = limits.last_tick.min(floor + limits.window).min(reach).min(acted_on).max(first);
         let is_held = limits.adaptive && self.is_held();
         // Who is held most likely touches at the next tick as well. Looking there twice would be once too often.
         let own_touch = if is_held { Some(first) } else { dynamics.first_own_touch(&crew, first, bound) };
-        let latest = self.history.latest().filter(|_| is_held);
+        // Nor will it have moved far if something touches again soon.
+        let is_near = is_held || foresight <= NEAR;
+        let latest = self.history.latest().filter(|_| is_near);
         let layout = latest.map(|latest| latest.track.layout.clone());
         let last = own_touch.unwrap_or(bound);
         self.writing = true;
@@ -118,7 +132,7 @@ impl<D: Dynamics> Entity<D> {
             last,
             own_touch,
             crew,
-            is_held,
+            is_near,
             layout,
             departures,
             changes: self.changes,
@@ -231,11 +245,14 @@ impl<D: Dynamics> Entity<D> {
             let is_news = super::hear::note(&mut strangers, theirs, *body, own, their_flight);
             self.stats.repeated += u64::from(!is_news);
         }
+        let flown = written.last + 1 - plan.first;
+        self.foresight = if plan.own_touch == Some(written.last) { flown } else { self.foresight.max(flown) };
+        self.foresight = self.foresight.saturating_mul(2);
         if written.found.is_empty() {
             self.stride = self.stride.saturating_mul(2);
         }
         self.stats.steps += 1;
-        self.stats.ticks += written.last + 1 - plan.first;
+        self.stats.ticks += flown;
         self.history.push(Segment {
             version: plan.version,
             first: plan.first,

@@ -1,0 +1,51 @@
+//! The shared lane of the hash table: its buckets in shared memory, each behind a lock.
+
+use std::sync::PoisonError;
+
+use smallvec::SmallVec;
+
+use crate::protocol::{Bucket, Dynamics, Grid, Plan, Search, Written};
+use crate::sync::{Mutex, MutexGuard};
+use crate::time::Tick;
+
+/// The buckets in shared memory.
+pub struct SharedTable<D: Dynamics> {
+    grid: Grid,
+    buckets: Box<[Mutex<Bucket<D>>]>,
+}
+
+impl<D: Dynamics> SharedTable<D> {
+    /// An empty table over a grid.
+    pub fn new(grid: Grid) -> Self {
+        let buckets = (0..grid.buckets()).map(|_| Mutex::default()).collect();
+        SharedTable { grid, buckets }
+    }
+
+    /// Writes a plan, cut at the first tick at which it meets somebody. Everything it meets at that tick is
+    /// reported.
+    pub fn write(&self, dynamics: &D, plan: Plan<D>, gvt: Tick) -> (Plan<D>, Written<D>) {
+        let mut search = Search::new(&self.grid, dynamics, plan, gvt);
+        let mut locked: SmallVec<[MutexGuard<Bucket<D>>; 8]> =
+            search.buckets().into_iter().map(|number| lock(&self.buckets[number as usize])).collect();
+        for bucket in &mut locked {
+            search.pass(dynamics, bucket);
+        }
+        // Cut before the locks are let go: nobody sees more of the track than is true.
+        search.finish()
+    }
+
+    /// Entries in all buckets together.
+    pub fn len(&self) -> usize {
+        self.buckets.iter().map(|bucket| lock(bucket).len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere ends the run; until then its buckets are as good as ever.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
