@@ -1,13 +1,23 @@
 //! The protocol that runs in production, in every order of events there is, in small worlds: the promises of
 //! `docs/correctness.md`. And whether the checks bite: every deliberate fault must be caught.
 //!
-//! State counts are printed: `cargo test --release --test model -- --nocapture`.
+//! State counts and faults are printed past the test harness, which would keep them to itself.
+
+use std::io::Write;
 
 use anachron::protocol::Fault;
 use anachron::verify::walk::{Wish, any_setting};
 use anachron::verify::worlds::SMALL;
 use anachron::verify::{Explored, Move, Play, Promise, Setting, explore, retell, walk};
 use stateright::{Checker, Model, Property};
+
+/// Prints a line, whatever the test harness holds back.
+macro_rules! say {
+    ($($part:tt)*) => {{
+        let line = format!($($part)*);
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }};
+}
 
 /// More states than any of the small worlds has.
 const STATES_MAX: u64 = 400_000;
@@ -19,7 +29,7 @@ fn see_all(setting: &Setting) -> Explored {
 #[test]
 fn every_state_of_the_small_worlds_keeps_every_promise() {
     let mut total = Explored::default();
-    println!("{:36} {:>6} {:>9} {:>9} {:>5} {:>5}", "family", "worlds", "states", "moves", "depth", "ends");
+    say!("{:36} {:>6} {:>9} {:>9} {:>5} {:>5}", "family", "worlds", "states", "moves", "depth", "ends");
     for family in SMALL {
         let mut sum = Explored::default();
         for seed in family.seeds {
@@ -35,7 +45,7 @@ fn every_state_of_the_small_worlds_keeps_every_promise() {
             sum.ends += explored.ends;
             sum.depth = sum.depth.max(explored.depth);
         }
-        println!(
+        say!(
             "{:36} {:>6} {:>9} {:>9} {:>5} {:>5}",
             family.name,
             family.seeds.len(),
@@ -49,7 +59,7 @@ fn every_state_of_the_small_worlds_keeps_every_promise() {
         total.ends += sum.ends;
         total.depth = total.depth.max(sum.depth);
     }
-    println!("all: {} states, {} moves, {} ends", total.states, total.moves, total.ends);
+    say!("all: {} states, {} moves, {} ends", total.states, total.moves, total.ends);
     // A model in which little can happen proves little.
     assert!(total.states > 500_000, "{} states", total.states);
 }
@@ -183,7 +193,7 @@ fn stateright_sees_the_same_states() {
         let model = Behind(family.setting(seed, Fault::None));
         let checker = model.checker().threads(2).spawn_bfs().join();
         checker.assert_properties();
-        println!("{:36} {:>8} states", family.name, checker.unique_state_count());
+        say!("{:36} {:>8} states", family.name, checker.unique_state_count());
         assert_eq!(checker.unique_state_count() as u64, ours.states, "{}", family.name);
     }
 }
@@ -194,7 +204,7 @@ fn stateright_finds_faults() {
     let checker =
         Behind(family.setting(0, Fault::DetectorDoesNotApply)).checker().threads(2).spawn_bfs().join();
     let found = checker.discovery(Promise::CommittedIsReference.name()).expect("stateright finds it too");
-    println!("{} moves", found.into_actions().len());
+    say!("{} moves", found.into_actions().len());
 }
 
 /// How a fault shows: where, which promise is broken, and in how many moves.
@@ -221,14 +231,14 @@ fn catch(fault: Fault) -> Option<(String, Promise, usize)> {
 #[test]
 fn every_fault_is_caught() {
     let mut missed = Vec::new();
-    println!("{:26} {:34} {:>6}  broken promise", "fault", "shows in", "moves");
+    say!("{:26} {:34} {:>6}  broken promise", "fault", "shows in", "moves");
     for fault in Fault::ALL {
         match catch(*fault) {
             Some((place, promise, moves)) => {
-                println!("{:26} {place:34} {moves:>6}  {}", fault.name(), promise.name());
+                say!("{:26} {place:34} {moves:>6}  {}", fault.name(), promise.name());
             }
             None => {
-                println!("{:26} nowhere", fault.name());
+                say!("{:26} nowhere", fault.name());
                 missed.push(fault.name());
             }
         }
