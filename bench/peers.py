@@ -79,7 +79,7 @@ def measure(options, entry):
             continue
         walls = [told["wall_s"] / seconds for told in all_told]
         last = all_told[-1]
-        energy = last["energy_drift"] if who.startswith("anachron") else last.get("ke_ratio", 1.0) - 1.0
+        energy = last["energy_drift"] if who.startswith("anachron") else (last.get("ke_ratio") or 1.0) - 1.0
         overlap = last["max_overlap_m"] if who.startswith("anachron") else last.get("max_overlap")
         rows[who] = {
             "median": statistics.median(walls),

@@ -15,11 +15,6 @@ use crate::protocol::{Circle, Counters, Dynamics, Entity, EntityId, Grid, Limits
 use crate::time::Tick;
 use crate::tvht::{Lane, SharedTable};
 
-/// Crews may grow at least to this size.
-const CREW_MIN: usize = 1024;
-/// With more iterations of the contact solver, crews that touch cost more than several cores gain.
-const ITERATIONS_MAX: u32 = 2;
-
 /// How a speculative run is carried out. None of this changes a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tuning {
@@ -85,19 +80,12 @@ pub struct Commons {
 
 impl Commons {
     /// Makes ready to run a world, and everybody who is in it or known to come.
-    pub(crate) fn new(
-        world: &Arc<World>,
-        tuning: &Tuning,
-        cores: usize,
-        known: &[Entry],
-    ) -> (Self, Vec<Entity<World>>) {
+    pub(crate) fn new(world: &Arc<World>, tuning: &Tuning, known: &[Entry]) -> (Self, Vec<Entity<World>>) {
         let scene = world.bodies.at_start().len();
         let crowd = Crowding::of(world.bodies.at_start());
-        // On several cores crews are small enough to share the work out; but crews that touch wait for each other
-        // at every tick, and once more for every iteration, so a small crew, or a patient one, is one alone.
-        let is_patient = world.rule.iterations > ITERATIONS_MAX;
-        let largest = if cores > 1 && !is_patient { scene.div_ceil(2 * cores).max(CREW_MIN) } else { scene };
-        let largest = largest.max(1);
+        // Crews that touch wait for each other at every tick, and once more for every iteration: that costs more than
+        // several cores gain. A heap is one crew, however many cores there are.
+        let largest = scene.max(1);
         let crews = crews(world, tuning, &crowd, largest);
         let radii: Vec<f64> = (0..scene as Place).map(|place| world.radius(place)).collect();
         let most = if tuning.lane == Lane::Actors { 1 << 12 } else { 1 << 20 };
