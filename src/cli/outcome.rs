@@ -76,7 +76,15 @@ impl Speculation {
         let Speculation { stats, efficiency, census } = self;
         let rollbacks = counted(stats.primary_rollbacks + stats.secondary_rollbacks, "rollback", "rollbacks");
         let steps = counted(stats.steps, "step", "steps");
-        line("speculation", format!("{steps}, {rollbacks}, {:.1} % of ticks kept", efficiency * 100.0));
+        let mut done = format!("{steps}, {rollbacks}, {:.1} % of ticks kept", efficiency * 100.0);
+        if stats.handovers > 0 {
+            let _ =
+                write!(done, ", {}", counted(stats.handovers, "handover of bodies", "handovers of bodies"));
+        }
+        line("speculation", done);
+        if stats.ticks_undone > 0 {
+            line("rollbacks", rollbacks_in_words(stats));
+        }
         let Census { messages, gvt, window, cores, memory, start_stop_s } = census;
         let mut told = format!(
             "{} between bodies ({} events, {} antievents, {} standings), {} nudges, {} wake-ups",
@@ -124,6 +132,30 @@ impl Speculation {
                 mib(memory.log_bytes)
             ),
         );
+    }
+}
+
+/// Why, how much and how deep.
+fn rollbacks_in_words(stats: &Stats) -> String {
+    let deepest = stats.rollback_depths.len() - 1;
+    let depth =
+        |(at, count): (usize, &u64)| format!("{} of {}", grouped(*count), depth_in_words(at, at == deepest));
+    let depths = stats.rollback_depths.iter().enumerate().filter(|(_, count)| **count > 0).map(depth);
+    format!(
+        "{} primary, {} secondary; {} taken back: {}",
+        grouped(stats.primary_rollbacks),
+        grouped(stats.secondary_rollbacks),
+        counted(stats.ticks_undone, "tick", "ticks"),
+        depths.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// The depths that are counted together: from a power of two to the next.
+fn depth_in_words(at: usize, is_deepest: bool) -> String {
+    match (1u64 << at, (2u64 << at) - 1) {
+        (low, _) if is_deepest => format!("{low} or more"),
+        (low, high) if low == high => low.to_string(),
+        (low, high) => format!("{low} to {high}"),
     }
 }
 
