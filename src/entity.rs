@@ -12,6 +12,7 @@ use crate::executor::taskgraph::{Note, Occasion};
 use crate::executor::timewarp::{Runtime, Trouble};
 use crate::executor::trace::Phase;
 use crate::inputs::Entry;
+use crate::panics::words_of;
 use crate::physics::World;
 use crate::protocol::{Entity, EntityId, Message as Letter, Outbox, Plan, Stats, Step, Written};
 use crate::time::Tick;
@@ -156,8 +157,7 @@ impl EntityActor {
             self.note = Note::default();
         }
         if let Err(payload) = caught {
-            let text = payload.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("unknown panic");
+            let text = words_of(&*payload);
             let body = self.runtime.commons.world.bodies[self.entity.body() as usize].id;
             let tick = self.entity.lvt();
             self.runtime.end(Some(Trouble::Panic { body, tick, text: text.to_owned() }));

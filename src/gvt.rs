@@ -1,12 +1,11 @@
 //! Committed frames: flights below global virtual time, evaluated off the hot path, in order.
 
-use std::sync::{Mutex, PoisonError};
-
 use smallvec::SmallVec;
 
 use crate::frame::Frame;
 use crate::physics::{BodyDef, Flight, World};
 use crate::protocol::Place;
+use crate::sync::{Mutex, lock};
 use crate::time::Tick;
 
 /// The flights of one body, with the tick each begins at, ascending; none from where it is no more. Mostly one:
@@ -99,10 +98,6 @@ impl FlightLog {
         let (shelf, at) = (body as usize / SHELF, body as usize % SHELF);
         act(&mut lock(&self.shelves[shelf])[at])
     }
-}
-
-fn lock(shelf: &Mutex<Vec<Flights>>) -> std::sync::MutexGuard<'_, Vec<Flights>> {
-    shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Keeps the flight at `tick` and those that begin later.

@@ -4,7 +4,7 @@
 //! settled yet will do, and only those it concerns are taken back. The result is that of a run in which every
 //! input was known from the start; so a simulation that is run again with its inputs repeats itself to the bit.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use thiserror::Error;
 
@@ -13,6 +13,7 @@ use crate::ids::BodyId;
 use crate::math::Vec3;
 use crate::physics::{Action, BodyDef, Deed, World, body_def};
 use crate::scene::{Body, Scene, SceneError};
+use crate::sync::lock;
 use crate::time::Tick;
 
 /// A body that comes late may be at most so many times as large as the largest of the scene, whose size decides
@@ -246,7 +247,7 @@ impl Inputs {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // The state is whole between any two of its changes.
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.state)
     }
 }
 

@@ -57,6 +57,7 @@ pub mod inputs;
 pub mod math;
 pub mod overlap;
 pub mod overlap_bridge;
+mod panics;
 pub mod physics;
 pub mod protocol;
 pub mod record;

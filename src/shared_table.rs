@@ -1,11 +1,9 @@
 //! The shared lane of the hash table: its buckets in shared memory, each behind a lock.
 
-use std::sync::PoisonError;
-
 use smallvec::SmallVec;
 
 use crate::protocol::{Bucket, Dynamics, Grid, Plan, Search, Written};
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, lock};
 use crate::time::Tick;
 
 /// The buckets in shared memory.
@@ -49,9 +47,4 @@ impl<D: Dynamics> SharedTable<D> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere ends the run; until then its buckets are as good as ever.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,6 +13,7 @@ use actix::prelude::*;
 use crate::executor::crowd::Commons;
 use crate::executor::timewarp::{Runtime, Trouble};
 use crate::executor::trace::Phase;
+use crate::panics::words_of;
 use crate::physics::World;
 use crate::protocol::Place;
 pub use crate::shared_table::SharedTable;
@@ -76,9 +77,11 @@ impl BucketActor {
                 }
                 who
             }
-            Err(_) => {
+            Err(payload) => {
                 let (body, tick) = served.unwrap_or((0, 0));
-                runtime.end(Some(Trouble::Bucket { number: self.number, body, tick }));
+                let body = runtime.commons.world.bodies[body as usize].id;
+                let text = format!("in bucket {}: {}", self.number, words_of(&*payload));
+                runtime.end(Some(Trouble::Panic { body, tick, text }));
                 (None, tick)
             }
         };

@@ -1,10 +1,9 @@
 //! Those who wait for the lowest local virtual time to reach a tick.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 
 use crate::protocol::EntityId;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, lock};
 use crate::time::Tick;
 
 /// Who waits for which tick.
@@ -17,7 +16,7 @@ impl WaitingRoom {
     /// Registers an entity that waits for `tick`. Says no if that has been reached: `floor` is asked after
     /// registering, so that no wake-up is lost.
     pub fn register(&self, id: EntityId, tick: Tick, floor: impl FnOnce() -> Tick) -> bool {
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         waiting.entry(tick).or_default().push(id);
         if floor() < tick {
             return true;
@@ -31,14 +30,10 @@ impl WaitingRoom {
     /// Takes out everybody whose tick has been reached.
     pub fn reached(&self, floor: Tick) -> Vec<EntityId> {
         let mut woken = Vec::new();
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         while let Some(entry) = waiting.first_entry().filter(|entry| *entry.key() <= floor) {
             woken.extend(entry.remove());
         }
         woken
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Tick, Vec<EntityId>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -21,6 +21,10 @@ mod sync {
     pub(crate) use shuttle::hint::spin_loop;
     pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
     pub(crate) use shuttle::sync::{Mutex, MutexGuard};
+
+    pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
 }
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

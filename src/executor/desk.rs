@@ -3,6 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::inputs::{Door, Entry, InputError};
+use crate::sync::lock;
 use crate::time::Tick;
 
 /// Inputs that wait for their tick.
@@ -39,7 +40,7 @@ impl Desk {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

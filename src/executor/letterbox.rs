@@ -1,9 +1,10 @@
 //! Where the single-threaded drivers take inputs: they look into it between any two things that happen.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::crowd::Commons;
 use crate::inputs::{Door, Entry, InputError};
+use crate::sync::lock;
 use crate::time::Tick;
 
 /// Inputs that have been let in and not been taken yet.
@@ -35,7 +36,7 @@ impl Letterbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -17,6 +17,7 @@ use crate::frame::Frame;
 use crate::overlap::orders::{Answer, Orders};
 use crate::overlap::{Engine, OverlapSettings, OverlapSummary, Violation};
 use crate::overlap_bridge::{Bridge, Crew, TickReport};
+use crate::panics::words_of;
 use crate::physics::World;
 use crate::time::Tick;
 
@@ -107,10 +108,9 @@ impl Handler<Step> for WorkerActor {
         let engine = self.engine.as_mut();
         let done = catch_unwind(AssertUnwindSafe(|| step.orders.carry_out(engine)));
         let spent = thread_cpu().zip(before).map_or(0.0, |(now, then)| (now - then).as_secs_f64());
-        let told = done.map(|answer| Answer { cpu_s: spent, ..answer }).map_err(|payload| {
-            let text = payload.downcast_ref::<String>().map(String::as_str);
-            text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("unknown panic").to_owned()
-        });
+        let told = done
+            .map(|answer| Answer { cpu_s: spent, ..answer })
+            .map_err(|payload| words_of(&*payload).to_owned());
         // Whoever no longer listens has ended the run.
         let _ = self.answers.send((self.number, told));
     }

@@ -8,10 +8,11 @@ use actix::prelude::*;
 use crossbeam::channel;
 
 use super::census::thread_cpu;
-use super::timewarp::{Runtime, Seat, lock, share};
+use super::timewarp::{Runtime, Seat, share};
 use crate::entity::{Account, EntityActor, GiveAccount, StepNow};
 use crate::physics::World;
 use crate::protocol::Entity;
+use crate::sync::lock;
 use crate::tvht::{BucketActor, Lane};
 
 /// How long an actor may take to give account of itself.

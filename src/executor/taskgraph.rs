@@ -4,9 +4,10 @@
 //! there are. Messages between two entities keep their order, so causes are matched without marking messages.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::protocol::EntityId;
+use crate::sync::lock;
 use crate::time::Tick;
 
 /// One call of a handler.
@@ -174,7 +175,7 @@ impl GraphRecorder {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,7 @@ use crate::ids::BodyId;
 use crate::inputs::{self, Door, Entry, InputError};
 use crate::physics::World;
 use crate::protocol::{EntityId, Now, Place, Plan, Search, Stats, Written};
+use crate::sync::lock;
 use crate::ticket::Ticket;
 use crate::time::Tick;
 use crate::tvht::{BucketActor, LetGo};
@@ -39,8 +40,6 @@ const STALL: Duration = Duration::from_secs(30);
 pub(crate) enum Trouble {
     /// A handler panicked.
     Panic { body: BodyId, tick: Tick, text: String },
-    /// A bucket panicked while it served an entity.
-    Bucket { number: u32, body: Place, tick: Tick },
 }
 
 /// What the thread that takes the frames is told.
@@ -302,10 +301,6 @@ impl Door for Runtime {
     }
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Runs a job to its last tick on `cores` arbiters, or until `sink` breaks.
 pub fn run(
     job: Job,
@@ -352,10 +347,6 @@ pub fn run(
         stage.join().map_err(|_| RunError::Stalled("the thread of the arbiters panicked".into()))?;
     match lock(&runtime.trouble).take() {
         Some(Trouble::Panic { body, tick, text }) => return Err(RunError::Panicked { body, tick, text }),
-        Some(Trouble::Bucket { number, body, tick }) => {
-            let body = job.world.bodies[body as usize].id;
-            return Err(RunError::Panicked { body, tick, text: format!("in bucket {number}") });
-        }
         None => feed.trouble()?,
     }
     let last_tick = job.world.time.last_tick;

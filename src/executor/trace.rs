@@ -5,12 +5,13 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use super::taskgraph::GraphRecorder;
 use crate::ids::BodyId;
 use crate::protocol::{Dynamics, EntityId, Message};
+use crate::sync::lock;
 use crate::time::Tick;
 
 /// What a core does.
@@ -207,7 +208,7 @@ impl Tracer {
         let to = self.now();
         let Some(strip) = self.strips().get(lane) else { return to };
         let room = (self.capacity / self.strips().len()).max(1);
-        let mut strip = strip.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut strip = lock(strip);
         if strip.slices.len() >= room {
             strip.slices.pop_front();
             strip.dropped += 1;
@@ -222,7 +223,7 @@ impl Tracer {
 
     /// Where the time of each core went; last the thread that takes the frames.
     pub fn totals(&self) -> Vec<Totals> {
-        let of = |strip: &Mutex<Strip>| strip.lock().unwrap_or_else(PoisonError::into_inner).totals;
+        let of = |strip: &Mutex<Strip>| lock(strip).totals;
         self.strips().iter().map(of).collect()
     }
 
@@ -233,15 +234,13 @@ impl Tracer {
 
     /// What each core did, oldest first; last the thread that takes the frames.
     pub fn slices(&self) -> Vec<Vec<Slice>> {
-        let of = |strip: &Mutex<Strip>| {
-            strip.lock().unwrap_or_else(PoisonError::into_inner).slices.iter().copied().collect()
-        };
+        let of = |strip: &Mutex<Strip>| lock(strip).slices.iter().copied().collect();
         self.strips().iter().map(of).collect()
     }
 
     /// Slices that were dropped for want of room.
     pub fn dropped(&self) -> u64 {
-        self.strips().iter().map(|strip| strip.lock().unwrap_or_else(PoisonError::into_inner).dropped).sum()
+        self.strips().iter().map(|strip| lock(strip).dropped).sum()
     }
 
     fn strips(&self) -> &[Mutex<Strip>] {

@@ -3,9 +3,9 @@
 //! These are hints, and may be out of date: they decide who shares a clock with whom, never what is computed.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 
 use super::message::EntityId;
+use crate::sync::{Mutex, lock};
 
 /// Sizes of crews, and vacant entities.
 pub struct Circle {
@@ -45,17 +45,13 @@ impl Circle {
         fits
     }
 
-    /// An entity has lost its last body.
-    pub(super) fn is_vacant(&self, entity: EntityId) {
-        self.lock().push(entity);
+    /// An entity has lost its last body, and takes in others.
+    pub(super) fn offer(&self, entity: EntityId) {
+        lock(&self.vacant).push(entity);
     }
 
     /// An entity without bodies, if there is one.
     pub(super) fn any_vacant(&self) -> Option<EntityId> {
-        self.lock().pop()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<EntityId>> {
-        self.vacant.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.vacant).pop()
     }
 }

@@ -53,6 +53,16 @@ impl Row {
         b.v -= self.n * (impulse * inv_mass.1);
         b.w += self.turn_b * impulse;
     }
+
+    /// Changes `impulse`, which never pulls, so that the relative velocity along the row becomes `target`.
+    #[inline(always)]
+    fn press(&self, target: f64, impulse: &mut f64, a: &mut Motion, b: &mut Motion, inv_mass: (f64, f64)) {
+        let lacking = target - self.speed(a, b);
+        let wanted = (*impulse + lacking * self.inv_gain).max(0.0);
+        let change = wanted - *impulse;
+        *impulse = wanted;
+        self.push(change, a, b, inv_mass);
+    }
 }
 
 /// One point of contact.
@@ -202,11 +212,8 @@ impl Contacts {
         for block in self.blocks.iter().filter(|block| block.parts) {
             let (mut a, mut b) = (shifts[block.a as usize], shifts[block.b as usize]);
             for point in &mut self.points[block.range()] {
-                let lacking = point.parting - point.normal.speed(&a, &b);
-                let impulse = (point.parting_impulse + lacking * point.normal.inv_gain).max(0.0);
-                let change = impulse - point.parting_impulse;
-                point.parting_impulse = impulse;
-                point.normal.push(change, &mut a, &mut b, block.inv_mass);
+                let Point { normal, parting, parting_impulse, .. } = point;
+                normal.press(*parting, parting_impulse, &mut a, &mut b, block.inv_mass);
             }
             shifts[block.a as usize] = a;
             shifts[block.b as usize] = b;
@@ -279,11 +286,8 @@ impl Block {
                 second.push(allowed[1] - point.friction[1], &mut a, &mut b, self.inv_mass);
                 point.friction = allowed;
             }
-            let lacking = point.target - point.normal.speed(&a, &b);
-            let impulse = (point.impulse + lacking * point.normal.inv_gain).max(0.0);
-            let change = impulse - point.impulse;
-            point.impulse = impulse;
-            point.normal.push(change, &mut a, &mut b, self.inv_mass);
+            let Point { normal, target, impulse, .. } = point;
+            normal.press(*target, impulse, &mut a, &mut b, self.inv_mass);
         }
         motions[self.a as usize] = a;
         motions[self.b as usize] = b;

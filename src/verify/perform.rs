@@ -9,6 +9,7 @@ use super::promise::{Broken, Promise};
 use super::setting::{Cue, Grain, Setting};
 use super::story::Notes;
 use super::tiny::{Act, Deed, Tiny};
+use crate::panics::words_of;
 use crate::protocol::{Entity, EntityId, Fault, Forward, Outbox, Plan, Search, Step};
 use crate::ticket::{Passed, Ticket};
 use crate::time::Tick;
@@ -37,11 +38,7 @@ pub(super) fn guarded(act: impl FnOnce() -> Result<(), Broken>) -> Result<(), Br
     IS_PLAYING.set(true);
     let done = catch_unwind(AssertUnwindSafe(act));
     IS_PLAYING.set(false);
-    done.unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("unknown panic");
-        Err(Broken { promise: Promise::NoPanic, how: text.to_owned() })
-    })
+    done.unwrap_or_else(|panic| Err(Broken { promise: Promise::NoPanic, how: words_of(&*panic).to_owned() }))
 }
 
 impl Play {

@@ -1,10 +1,11 @@
 //! What is played: a tiny world, who is in it, how far they may run ahead, and what comes from outside.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::tiny::{Act, Course, Deed, Reference, Tiny, speed, stir};
 use crate::protocol::{Dynamics, EntityId, Fault, Grid, Limits, Place};
+use crate::sync::lock;
 use crate::time::Tick;
 use crate::tvht::Lane;
 
@@ -160,7 +161,7 @@ impl Setting {
 
     /// What should come out if these of the script's inputs are let in, each a bit.
     pub(super) fn truth(&self, let_in: u64) -> Arc<Truth> {
-        let mut truths = self.truths.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut truths = lock(&self.truths);
         truths.entry(let_in).or_insert_with(|| Arc::new(self.work_out(let_in))).clone()
     }
 

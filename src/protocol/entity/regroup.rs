@@ -74,7 +74,7 @@ impl<D: Dynamics> Entity<D> {
         if self.company.size != Some(size) {
             circle.resize(self.id, size);
             if size == 0 && circle.size(self.id).is_some() {
-                circle.is_vacant(self.id);
+                circle.offer(self.id);
             }
             self.company.size = Some(size);
         }
