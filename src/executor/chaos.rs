@@ -324,7 +324,7 @@ impl Run {
             Step::Write(plan) => {
                 let (plan, written) = table.write(world, plan, now.gvt);
                 let (first, crew) =
-                    (plan.first, self.rehearsals.is_some().then(|| written.track.crew.clone()));
+                    (plan.first, self.rehearsals.is_some().then(|| written.track.crew_at(plan.first).clone()));
                 entity.written(plan, written, &mut self.out);
                 self.meter.stepped(entity.lvt().saturating_sub(now.floor), entity);
                 if let Some(crew) = crew {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use thin_vec::ThinVec;
+
 use super::dynamics::{Crew, Dynamics, Place};
 use super::grid::Cell;
 use super::layout::{Layout, Passage};
@@ -20,16 +22,49 @@ pub struct Track<D: Dynamics + ?Sized> {
     /// One more than the last tick. Lowered when the owner takes back what comes after.
     end: AtomicU64,
     /// Bodies in ascending order, and their flights.
-    pub crew: Crew<D>,
+    crew: Crew<D>,
+    /// The flights at the ticks after the first, if there are others at every tick; the bodies are the same.
+    later: ThinVec<Crew<D>>,
     /// Where in the grid they are.
     pub layout: Arc<Layout>,
 }
 
 impl<D: Dynamics + ?Sized> Track<D> {
-    /// A track that covers `first..=last`.
-    pub fn new(owner: (EntityId, Version), ticks: (Tick, Tick), crew: Crew<D>, layout: Arc<Layout>) -> Self {
+    /// A track that covers `first..=last`: with the same flights throughout, or with others at every tick.
+    pub fn new(
+        owner: (EntityId, Version),
+        ticks: (Tick, Tick),
+        (crew, later): (Crew<D>, ThinVec<Crew<D>>),
+        layout: Arc<Layout>,
+    ) -> Self {
+        debug_assert!(later.is_empty() || later.len() as u64 == ticks.1 - ticks.0, "flights for every tick");
         let end = AtomicU64::new(ticks.1 + 1);
-        Track { entity: owner.0, version: owner.1, first: ticks.0, end, crew, layout }
+        Track { entity: owner.0, version: owner.1, first: ticks.0, end, crew, later, layout }
+    }
+
+    /// The crew with its flights at a tick that it covered when it was written.
+    #[inline]
+    pub fn crew_at(&self, tick: Tick) -> &Crew<D> {
+        match tick.checked_sub(self.first + 1) {
+            Some(at) if !self.later.is_empty() => &self.later[at as usize],
+            _ => &self.crew,
+        }
+    }
+
+    /// Whether the flights are the same throughout.
+    #[inline]
+    pub fn is_one_flight(&self) -> bool {
+        self.later.is_empty()
+    }
+
+    /// The crew, if there is nothing to be known about flights.
+    pub fn bodies(&self) -> impl Iterator<Item = Place> + '_ {
+        self.crew.iter().map(|(place, _)| *place)
+    }
+
+    /// The flights of each tick after the first, if they change.
+    pub(super) fn later(&self) -> &[Crew<D>] {
+        &self.later
     }
 
     /// One more than the last tick it covers.
@@ -43,10 +78,15 @@ impl<D: Dynamics + ?Sized> Track<D> {
     where
         D: Sized,
     {
-        let (owner, ticks) = ((self.entity, self.version), (self.first, self.first));
-        let track = Track::new(owner, ticks, self.crew.clone(), self.layout.clone());
-        track.cut(self.end());
-        track
+        Track {
+            entity: self.entity,
+            version: self.version,
+            first: self.first,
+            end: AtomicU64::new(self.end()),
+            crew: self.crew.clone(),
+            later: self.later.clone(),
+            layout: self.layout.clone(),
+        }
     }
 
     /// Takes back everything from `end` on. A reader that still sees the old end reports a contact with a version
@@ -55,10 +95,11 @@ impl<D: Dynamics + ?Sized> Track<D> {
         self.end.store(end, Ordering::Release);
     }
 
-    /// The flight of a body of the crew.
-    pub fn flight_of(&self, body: Place) -> Option<&D::Flight> {
-        let at = self.crew.binary_search_by_key(&body, |(place, _)| *place).ok()?;
-        Some(&self.crew[at].1)
+    /// The flight of a body of the crew at a tick.
+    pub fn flight_of(&self, body: Place, tick: Tick) -> Option<&D::Flight> {
+        let crew = self.crew_at(tick);
+        let at = crew.binary_search_by_key(&body, |(place, _)| *place).ok()?;
+        Some(&crew[at].1)
     }
 }
 
@@ -71,12 +112,14 @@ pub struct Found<D: Dynamics + ?Sized> {
     pub other: Arc<Track<D>>,
     /// The number in the other crew of the body it touches.
     pub at: u32,
+    /// When.
+    pub tick: Tick,
 }
 
 impl<D: Dynamics + ?Sized> Found<D> {
     /// The body it touches, and its flight.
     pub fn stranger(&self) -> &(Place, D::Flight) {
-        &self.other.crew[self.at as usize]
+        &self.other.crew_at(self.tick)[self.at as usize]
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use thin_vec::ThinVec;
 
 use super::bucket::Track;
-use super::dynamics::{Dynamics, Moment, Place, Remembered, Response, Stranger};
+use super::dynamics::{Crew, Dynamics, Moment, Place, Remembered, Response, Stranger};
 use super::message::{EntityId, Version};
 use crate::time::Tick;
 
@@ -43,7 +43,7 @@ pub(super) struct Segment<D: Dynamics> {
     pub version: Version,
     pub first: Tick,
     pub last: Tick,
-    /// The crew and its flights.
+    /// The crew and its flights, perhaps with those of the segments before and after.
     pub track: Arc<Track<D>>,
     /// What pairs remember that touched at `first - 1`.
     pub memories: Memories<D>,
@@ -80,12 +80,17 @@ impl<D: Dynamics> Segment<D> {
         !self.strangers.is_empty() || self.own_touch == Some(self.last)
     }
 
+    /// The crew and its flights.
+    pub fn crew(&self) -> &Crew<D> {
+        self.track.crew_at(self.first)
+    }
+
     /// Bytes it takes, with everything that only it holds.
     fn bytes(&self) -> usize {
         fn of<T>(list: &Vec<T>) -> usize {
             list.capacity() * size_of::<T>()
         }
-        let crew = &self.track.crew;
+        let crew = self.crew();
         let spilled = if crew.spilled() { crew.capacity() * size_of::<(Place, D::Flight)>() } else { 0 };
         let track = size_of::<Track<D>>() + 2 * size_of::<usize>() + spilled;
         let touches: usize = self.strangers.iter().map(|known| of(&known.stranger.touches)).sum();
@@ -109,7 +114,7 @@ impl<D: Dynamics> Segment<D> {
         strangers.sort_by_key(|known| (known.stranger.body, std::cmp::Reverse(known.version)));
         strangers.dedup_by_key(|known| known.stranger.body);
         let strangers: Vec<Stranger<D>> = strangers.iter().map(|known| known.stranger.clone()).collect();
-        dynamics.respond(self.last, &Moment { crew: &self.track.crew, memories, strangers: &strangers })
+        dynamics.respond(self.last, &Moment { crew: self.crew(), memories, strangers: &strangers })
     }
 }
 

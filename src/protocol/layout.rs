@@ -9,7 +9,6 @@ use super::dynamics::{Dynamics, Place};
 use super::grid::{Cell, Grid, Reach, RoughBounds};
 use super::portrait::Painter;
 use crate::physics::Aabb;
-use crate::time::Tick;
 
 /// Room for somebody who stays near, as a share of its radius.
 const ROOM: f64 = 0.25;
@@ -49,21 +48,20 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a crew over `ticks`, with some room if it will most likely stay near.
+    /// The layout of a crew that covers these bounds, with some room if it will most likely stay near.
     pub fn new<D: Dynamics>(
         grid: &Grid,
         dynamics: &D,
         crew: &[(Place, D::Flight)],
-        ticks: (Tick, Tick),
+        covered: &[Aabb],
         is_near: bool,
     ) -> Self {
         let mut rooms: SmallVec<[(Place, Aabb); 1]> = SmallVec::with_capacity(crew.len());
         let mut reaches = SmallVec::with_capacity(crew.len());
         let mut places: SmallVec<[(Key, Cell); 8]> = SmallVec::new();
-        for (at, (body, flight)) in crew.iter().enumerate() {
+        for (at, ((body, _), bounds)) in crew.iter().zip(covered).enumerate() {
             let radius = dynamics.radius(*body);
-            let bounds = dynamics.bounds(*body, flight, ticks.0, ticks.1);
-            let bounds = if is_near { bounds.grown(ROOM * radius) } else { bounds };
+            let bounds = if is_near { bounds.grown(ROOM * radius) } else { *bounds };
             rooms.push((*body, bounds));
             reaches.push(grid.cells(&bounds, grid.level_of(radius), |cell| {
                 let (bucket, within) = grid.bucket_and_rest(&cell);
@@ -89,12 +87,13 @@ impl Layout {
         Layout { rooms, reaches, passers, stops }
     }
 
-    /// Whether it is also the layout of a crew over other ticks: everybody stays in its room.
-    pub fn fits<D: Dynamics>(&self, dynamics: &D, crew: &[(Place, D::Flight)], ticks: (Tick, Tick)) -> bool {
-        let stays = |((body, flight), (who, room)): (&(Place, D::Flight), &(Place, Aabb))| {
-            body == who && room.contains(&dynamics.bounds(*body, flight, ticks.0, ticks.1))
+    /// Whether it is also the layout of a crew that covers other bounds: everybody stays in its room.
+    pub fn fits<F>(&self, crew: &[(Place, F)], covered: &[Aabb]) -> bool {
+        let stays = |((body, _), bounds): (&(Place, F), &Aabb), (who, room): &(Place, Aabb)| {
+            body == who && room.contains(bounds)
         };
-        crew.len() == self.rooms.len() && crew.iter().zip(&self.rooms).all(stays)
+        let rooms = &self.rooms;
+        crew.len() == rooms.len() && crew.iter().zip(covered).zip(rooms).all(|(one, room)| stays(one, room))
     }
 
     /// Takes down the rooms, which decide everything else.

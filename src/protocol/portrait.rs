@@ -100,7 +100,9 @@ impl<D: Dynamics> Track<D> {
         painter.named(Named::Version(self.entity, self.version));
         painter.number(self.first);
         painter.number(self.end());
-        portray_crew(&self.crew, painter);
+        portray_crew(self.crew_at(self.first), painter);
+        painter.many(self.later().len());
+        self.later().iter().for_each(|crew| portray_crew(crew, painter));
         self.layout.portray(painter);
     }
 }

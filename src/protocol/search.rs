@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use thin_vec::ThinVec;
 
 use super::bucket::{Bucket, Entry, Found, Track};
-use super::dynamics::{Dynamics, Place};
+use super::dynamics::{Crew, Dynamics, Place};
 use super::entity::{Plan, Written};
 use super::fault::Fault;
 use super::grid::Grid;
 use super::layout::{Layout, Stop};
 use super::portrait::{Painter, portray_found};
+use crate::physics::Aabb;
 use crate::time::Tick;
 
 /// The bodies of a track cover at most about so many cells each; faster ones take shorter steps.
@@ -34,26 +36,29 @@ impl<D: Dynamics> Search<D> {
     /// A plan that sets out.
     pub fn new(grid: &Grid, dynamics: &D, mut plan: Plan<D>, gvt: Tick) -> Self {
         let crew = std::mem::take(&mut plan.crew);
+        let mut later: ThinVec<Crew<D>> =
+            plan.legs.iter_mut().map(|leg| std::mem::take(&mut leg.crew)).collect();
         let mut last = plan.last;
-        for (body, flight) in &crew {
-            let level = grid.level_of(dynamics.radius(*body));
-            while last > plan.first
-                && grid.coverage(&dynamics.bounds(*body, flight, plan.first, last), level) > CELLS_MAX
-            {
-                last = plan.first + (last - plan.first) / 2;
-            }
+        let mut covered = bounds(dynamics, &crew, &later, (plan.first, last));
+        let is_fast = |at: usize, bounds: &Aabb| {
+            grid.coverage(bounds, grid.level_of(dynamics.radius(crew[at].0))) > CELLS_MAX
+        };
+        while last > plan.first && covered.iter().enumerate().any(|(at, bounds)| is_fast(at, bounds)) {
+            last = plan.first + (last - plan.first) / 2;
+            later.truncate((last - plan.first) as usize);
+            covered = bounds(dynamics, &crew, &later, (plan.first, last));
         }
         let ticks = (plan.first, last);
-        let known = plan.layout.take().filter(|layout| layout.fits(dynamics, &crew, ticks));
+        let known = plan.layout.take().filter(|layout| layout.fits(&crew, &covered));
         let fault = if D::FAULTY { dynamics.fault() } else { Fault::None };
         let layout = known.unwrap_or_else(|| {
-            let mut layout = Layout::new(grid, dynamics, &crew, ticks, plan.is_near);
+            let mut layout = Layout::new(grid, dynamics, &crew, &covered, plan.is_near);
             if fault == Fault::LocksUnordered && plan.entity.0 % 2 == 1 {
                 layout.stops.reverse();
             }
             Arc::new(layout)
         });
-        let track = Track::new((plan.entity, plan.version), ticks, crew, layout);
+        let track = Track::new((plan.entity, plan.version), ticks, (crew, later), layout);
         let gvt = gvt + u64::from(fault == Fault::TableFossilAtGvt);
         Search { plan, gvt, track: Arc::new(track), passed: 0, last, found: Vec::new(), fault }
     }
@@ -69,7 +74,7 @@ impl<D: Dynamics> Search<D> {
 
     /// The first of the bodies.
     pub fn body(&self) -> Place {
-        self.track.crew.first().map_or(0, |(place, _)| *place)
+        self.track.bodies().next().unwrap_or(0)
     }
 
     /// The buckets of all its cells, ascending.
@@ -131,6 +136,24 @@ impl<D: Dynamics> Search<D> {
     }
 }
 
+/// What each of a crew covers: on one flight throughout, or with others at every tick after the first.
+fn bounds<D: Dynamics>(
+    dynamics: &D,
+    crew: &[(Place, D::Flight)],
+    later: &[Crew<D>],
+    (first, last): (Tick, Tick),
+) -> SmallVec<[Aabb; 1]> {
+    let end = if later.is_empty() { last } else { first };
+    let mut covered: SmallVec<[Aabb; 1]> =
+        crew.iter().map(|(body, flight)| dynamics.bounds(*body, flight, first, end)).collect();
+    for (tick, crew) in (first + 1..).zip(later) {
+        for (bounds, (body, flight)) in covered.iter_mut().zip(crew) {
+            *bounds = bounds.union(&dynamics.bounds(*body, flight, tick, tick));
+        }
+    }
+    covered
+}
+
 /// Whom of those in an entry the passers touch first, if that is no later than `last`.
 fn meet<D: Dynamics>(
     dynamics: &D,
@@ -141,7 +164,6 @@ fn meet<D: Dynamics>(
 ) {
     let other = &entry.track;
     for &theirs in entry.passers() {
-        let (stranger, their_flight) = &other.crew[theirs as usize];
         let their_reach = &other.layout.reaches[theirs as usize];
         for &mine in own {
             // Two that share several cells are compared in one of them.
@@ -155,8 +177,15 @@ fn meet<D: Dynamics>(
             if from > to {
                 return;
             }
-            let (body, flight) = &track.crew[mine as usize];
-            let touch = dynamics.first_touch((*body, flight), (*stranger, their_flight), from, to);
+            let first_touch = |from: Tick, to: Tick| {
+                let (body, flight) = &track.crew_at(from)[mine as usize];
+                let (stranger, their_flight) = &other.crew_at(from)[theirs as usize];
+                dynamics.first_touch((*body, flight), (*stranger, their_flight), from, to)
+            };
+            let touch = match track.is_one_flight() && other.is_one_flight() {
+                true => first_touch(from, to),
+                false => (from..=to).find_map(|tick| first_touch(tick, tick)),
+            };
             let Some(tick) = touch else { continue };
             if tick < *last {
                 *last = tick;
@@ -165,7 +194,8 @@ fn meet<D: Dynamics>(
             if fault == Fault::OneContactOnly && !found.is_empty() {
                 continue;
             }
-            found.push(Found { own: *body, other: other.clone(), at: theirs });
+            let own = track.crew_at(tick)[mine as usize].0;
+            found.push(Found { own, other: other.clone(), at: theirs, tick });
         }
     }
 }

@@ -245,8 +245,13 @@ impl Play {
     fn part(&mut self, gvt: Tick, next: Move) {
         let mut parted: Vec<(Shared, Shared)> = Vec::new();
         let mut part = |track: &mut Shared| {
-            let apart = Arc::new(track.apart());
-            parted.push((track.clone(), apart.clone()));
+            // Segments of one step share a track.
+            let known = parted.iter().find(|(old, _)| Arc::ptr_eq(old, track)).map(|(_, new)| new.clone());
+            let apart = known.unwrap_or_else(|| {
+                let apart = Arc::new(track.apart());
+                parted.push((track.clone(), apart.clone()));
+                apart
+            });
             *track = apart;
         };
         match next {

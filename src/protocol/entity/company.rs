@@ -54,7 +54,7 @@ impl<D: Dynamics> Entity<D> {
     /// Whether it has no bodies, and nothing that could still change gives it any.
     pub(super) fn has_no_future(&self, gvt: Tick) -> bool {
         let is_empty = match (self.history.latest(), &self.origin) {
-            (Some(latest), _) => latest.track.crew.is_empty() && latest.first <= gvt,
+            (Some(latest), _) => latest.crew().is_empty() && latest.first <= gvt,
             (None, Some(origin)) => origin.crew.is_empty() && origin.first <= gvt,
             (None, None) => true,
         };
@@ -141,7 +141,7 @@ impl<D: Dynamics> Entity<D> {
                 let memories =
                     latest.memories.as_deref().filter(|_| is_single).map_or(Vec::new(), <[_]>::to_vec);
                 Present {
-                    crew: latest.track.crew.clone(),
+                    crew: latest.crew().clone(),
                     memories,
                     expectant: is_single && latest.expectant,
                 }

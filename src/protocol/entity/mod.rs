@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::bucket::{Found, Track};
-use super::dynamics::{Crew, Dynamics, Place, Remembered};
+use super::dynamics::{Crew, Dynamics, Place, Remembered, Response};
 use super::fault::Fault;
 use super::history::{History, Lost};
 use super::layout::Layout;
@@ -71,16 +71,34 @@ pub struct Plan<D: Dynamics> {
     pub last: Tick,
     /// Where the crew touches static geometry or itself, if it does before or at `last`.
     pub own_touch: Option<Tick>,
-    /// Bodies and their flights.
+    /// Bodies and their flights: at all these ticks, or at the first if there are legs.
     pub crew: Crew<D>,
+    /// The ticks after the first, if the crew is held and has gone on from one tick to the next by itself.
+    pub(super) legs: Vec<Leg<D>>,
+    /// How it goes on from `last`, if that is known.
+    response: Option<Box<Response<D>>>,
     /// The crew will most likely stay where it is.
     pub(super) is_near: bool,
     /// Where it was in the grid before, if so.
     pub(super) layout: Option<Arc<Layout>>,
     /// What is new about the crew's flights; nothing for who is no more.
-    departures: Vec<(Place, Option<D::Flight>)>,
+    departures: Departures<D>,
     /// How much had changed when the plan was made: it is void if more has.
     changes: u64,
+}
+
+/// What is new about the flights of a crew; nothing for who is no more.
+type Departures<D> = Vec<(Place, Option<<D as Dynamics>::Flight>)>;
+
+/// A tick of a plan after its first.
+#[derive(Clone)]
+pub(super) struct Leg<D: Dynamics> {
+    /// How the crew went on from the tick before.
+    response: Box<Response<D>>,
+    /// Bodies and their flights at this tick.
+    pub(super) crew: Crew<D>,
+    /// What is new about them.
+    departures: Departures<D>,
 }
 
 /// What the table answers to a plan.

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::step::LARGE_CREW;
-use super::{Debt, Entity, Limits, Plan, Written};
+use super::{Debt, Departures, Entity, Limits, Plan, Written};
 use crate::protocol::bucket::Track;
-use crate::protocol::dynamics::Dynamics;
+use crate::protocol::dynamics::{Dynamics, Response};
 use crate::protocol::history::{Known, Segment};
 use crate::protocol::message::EntityId;
 use crate::protocol::portrait::{
@@ -100,13 +100,16 @@ impl<D: Dynamics> Entity<D> {
         painter.number(plan.last);
         painter.maybe(plan.own_touch);
         portray_crew(&plan.crew, painter);
-        painter.many(plan.departures.len());
-        for (place, flight) in &plan.departures {
-            painter.number(u64::from(*place));
-            painter.number(u64::from(flight.is_some()));
-            if let Some(flight) = flight {
-                painter.flight(flight);
-            }
+        portray_departures(&plan.departures, painter);
+        painter.many(plan.legs.len());
+        for leg in &plan.legs {
+            portray_response(&leg.response, painter);
+            portray_crew(&leg.crew, painter);
+            portray_departures(&leg.departures, painter);
+        }
+        painter.number(u64::from(plan.response.is_some()));
+        if let Some(response) = &plan.response {
+            portray_response(response, painter);
         }
         painter.number(u64::from(plan.changes == self.changes));
     }
@@ -137,7 +140,7 @@ fn portray_segment<D: Dynamics>(id: EntityId, segment: &Segment<D>, painter: &mu
     painter.named(Named::Version(id, segment.version));
     painter.number(segment.first);
     painter.number(segment.last);
-    portray_crew(&segment.track.crew, painter);
+    portray_crew(segment.crew(), painter);
     painter.number(segment.track.end());
     segment.track.layout.portray(painter);
     portray_memories(segment.memories.as_deref().unwrap_or_default(), painter);
@@ -166,16 +169,31 @@ fn portray_segment<D: Dynamics>(id: EntityId, segment: &Segment<D>, painter: &mu
     }
     painter.number(u64::from(segment.response.is_some()));
     if let Some(response) = &segment.response {
-        portray_crew(&response.flights, painter);
-        portray_memories(&response.memories, painter);
-        painter.many(response.told.len());
-        for told in &response.told {
-            painter.number(u64::from(told.own));
-            painter.many(told.partners.len());
-            told.partners.iter().for_each(|partner| portray_partner(*partner, painter));
-            painter.standing(&told.standing);
+        portray_response(response, painter);
+    }
+}
+
+fn portray_response<D: Dynamics>(response: &Response<D>, painter: &mut impl Painter<D>) {
+    portray_crew(&response.flights, painter);
+    portray_memories(&response.memories, painter);
+    painter.many(response.told.len());
+    for told in &response.told {
+        painter.number(u64::from(told.own));
+        painter.many(told.partners.len());
+        told.partners.iter().for_each(|partner| portray_partner(*partner, painter));
+        painter.standing(&told.standing);
+    }
+    painter.number(u64::from(response.complete) | u64::from(response.lingers) << 1);
+    painter.number(u64::from(response.seen.touches) << 32 | u64::from(response.seen.new_touches));
+}
+
+fn portray_departures<D: Dynamics>(departures: &Departures<D>, painter: &mut impl Painter<D>) {
+    painter.many(departures.len());
+    for (place, flight) in departures {
+        painter.number(u64::from(*place));
+        painter.number(u64::from(flight.is_some()));
+        if let Some(flight) = flight {
+            painter.flight(flight);
         }
-        painter.number(u64::from(response.complete) | u64::from(response.lingers) << 1);
-        painter.number(u64::from(response.seen.touches) << 32 | u64::from(response.seen.new_touches));
     }
 }

@@ -92,7 +92,7 @@ impl<D: Dynamics> Entity<D> {
     /// Bodies that are no longer near the rest of the crew, and vacant entities that take them in.
     fn those_apart(&self, circle: &Circle) -> Vec<(Vec<Place>, EntityId)> {
         let Some(latest) = self.history.latest() else { return Vec::new() };
-        let crew: Vec<Place> = latest.track.crew.iter().map(|(place, _)| *place).collect();
+        let crew: Vec<Place> = latest.track.bodies().collect();
         let mut groups = groups(&crew, latest.track.layout.companions());
         groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
         let leaving = groups.into_iter().skip(1);

@@ -4,23 +4,28 @@ use std::sync::Arc;
 
 use thin_vec::ThinVec;
 
-use super::{Debt, Entity, Limits, Plan, Step, Written};
+use super::{Debt, Departures, Entity, Leg, Limits, Plan, Step, Written};
 use crate::protocol::counters::Now;
-use crate::protocol::dynamics::{Crew, Dynamics, PartnerKey, Place};
+use crate::protocol::dynamics::{Crew, Dynamics, Moment, PartnerKey, Place, Response};
 use crate::protocol::fault::Fault;
 use crate::protocol::history::{Known, Segment, Tale};
 use crate::protocol::message::{At, EntityId, Message, Outbox, Version};
 use crate::time::Tick;
 
 /// A crew with its flights, and what is new about them.
-type Onward<D> = (Crew<D>, Vec<(Place, Option<<D as Dynamics>::Flight>)>);
+type Onward<D> = (Crew<D>, Departures<D>);
+
+/// The ticks after the first of a step, and how the crew goes on from the last of them, if that is known.
+type Legs<D> = (Vec<Leg<D>>, Option<Box<Response<D>>>);
 
 /// Who flies for no more than so many ticks stays where it is, more or less.
 const NEAR: u64 = 8;
 /// Crews with more bodies look ahead with care.
 pub(super) const LARGE_CREW: usize = 4;
-/// Nor do they respond to contacts farther ahead than this: taking that back would be dear.
-const CONTACT_AHEAD_LARGE: u64 = 1;
+/// Nor do they respond to contacts as far ahead as others: taking that back would be dear.
+const CONTACT_AHEAD_LARGE: u64 = 16;
+/// Bodies times ticks that a crew goes on by itself before it looks at the table again.
+const ALONE_MAX: u64 = 16_384;
 
 impl<D: Dynamics> Entity<D> {
     /// What to do next. Responds to what it touches, and tells its standing where that is needed.
@@ -40,7 +45,8 @@ impl<D: Dynamics> Entity<D> {
             // Who comes into being may do so on the way to its first tick.
             let (crew, departures) =
                 if first > self.base { self.acted_on(dynamics, crew) } else { (crew, Vec::new()) };
-            return Step::Write(self.plan(dynamics, limits, (first, now.floor), crew, departures));
+            let plan = self.plan(dynamics, limits, (first, now.floor), (crew, departures), None);
+            return Step::Write(plan);
         };
         let (lvt, floor) = (latest.last, now.floor);
         if lvt >= limits.last_tick {
@@ -54,12 +60,9 @@ impl<D: Dynamics> Entity<D> {
             }
         }
         let latest = self.history.latest().expect("invariant: it has written before");
+        let ahead = self.contact_ahead(limits, latest.crew().len());
         if latest.touches() || latest.expectant {
             // Everybody may go on from the minimum: somebody must.
-            let is_large = latest.track.crew.len() > LARGE_CREW;
-            let worthwhile =
-                if is_large { self.contact_ahead.min(CONTACT_AHEAD_LARGE) } else { self.contact_ahead };
-            let ahead = limits.contact_window.unwrap_or(worthwhile).min(limits.window);
             let ahead_of = floor + ahead;
             if lvt > ahead_of || self.has(Fault::GateHoldsTheLowest) && lvt == ahead_of {
                 return Step::WaitFor((lvt - ahead).max(floor + 1));
@@ -73,21 +76,25 @@ impl<D: Dynamics> Entity<D> {
         if lvt + worthwhile > bound && may_wait {
             return Step::WaitFor((lvt + worthwhile - limits.window).max(floor + 1));
         }
-        let (crew, departures) = self.onward(dynamics);
-        Step::Write(self.plan(dynamics, limits, (lvt + 1, floor), crew, departures))
+        let onward = self.onward(dynamics);
+        Step::Write(self.plan(dynamics, limits, (lvt + 1, floor), onward, Some(floor + ahead)))
+    }
+
+    /// How many ticks above the lowest local virtual time it responds to contacts.
+    fn contact_ahead(&self, limits: &Limits, bodies: usize) -> u64 {
+        let is_large = bodies > LARGE_CREW;
+        let worthwhile =
+            if is_large { 1 + self.contact_ahead / CONTACT_AHEAD_LARGE } else { self.contact_ahead };
+        limits.contact_window.unwrap_or(worthwhile).min(limits.window)
     }
 
     /// How the crew flies on from its local virtual time, and what is new about that.
     fn onward(&self, dynamics: &D) -> Onward<D> {
         let latest = self.history.latest().expect("invariant: it has written before");
-        let (mut crew, mut departures) = (latest.track.crew.clone(), Vec::new());
-        for (place, flight) in latest.response.iter().flat_map(|response| &response.flights) {
-            let at = crew
-                .binary_search_by_key(place, |(own, _)| *own)
-                .expect("invariant: responses are of the crew");
-            crew[at].1 = flight.clone();
-            departures.push((*place, Some(flight.clone())));
-        }
+        let (crew, mut departures) = match &latest.response {
+            Some(response) => after(response, latest.crew()),
+            None => (latest.crew().clone(), Vec::new()),
+        };
         let (crew, steered) = self.acted_on(dynamics, crew);
         departures.retain(|(place, _)| !steered.iter().any(|(other, _)| other == place));
         departures.extend(steered);
@@ -107,14 +114,15 @@ impl<D: Dynamics> Entity<D> {
         dynamics: &D,
         limits: &Limits,
         (first, floor): (Tick, Tick),
-        crew: Crew<D>,
-        departures: Vec<(Place, Option<D::Flight>)>,
+        (crew, departures): Onward<D>,
+        may_respond_until: Option<Tick>,
     ) -> Plan<D> {
         // Among many something touches soon, and looking far ahead for it is dear.
         let foresight = if crew.len() > LARGE_CREW { self.foresight } else { u64::MAX };
         let reach = first.saturating_add(self.stride(limits).min(foresight) - 1);
         let acted_on = self.actions.range(first..).next().map_or(Tick::MAX, |(tick, _)| *tick);
-        let bound = limits.last_tick.min(floor + limits.window).min(reach).min(acted_on).max(first);
+        let until = limits.last_tick.min(floor + limits.window).min(acted_on).max(first);
+        let bound = until.min(reach).max(first);
         let is_held = limits.adaptive && self.is_held();
         // Who is held most likely touches at the next tick as well. Looking there twice would be once too often.
         let own_touch = if is_held { Some(first) } else { dynamics.first_own_touch(&crew, first, bound) };
@@ -123,6 +131,12 @@ impl<D: Dynamics> Entity<D> {
         let latest = self.history.latest().filter(|_| is_near);
         let layout = latest.map(|latest| latest.track.layout.clone());
         let last = own_touch.unwrap_or(bound);
+        let (legs, response) = match may_respond_until.filter(|_| is_held) {
+            Some(respond_until) => self.legs(dynamics, &crew, (first, until), respond_until),
+            None => (Vec::new(), None),
+        };
+        let last = last + legs.len() as u64;
+        let own_touch = own_touch.map(|tick| tick + legs.len() as u64);
         self.writing = true;
         self.planned = (self.version, first);
         Plan {
@@ -132,11 +146,42 @@ impl<D: Dynamics> Entity<D> {
             last,
             own_touch,
             crew,
+            legs,
+            response,
             is_near,
             layout,
             departures,
             changes: self.changes,
         }
+    }
+
+    /// Goes on from tick to tick as long as something holds the crew and no stranger is known to touch it: what
+    /// the table knows of others is looked at once for all these ticks. `crew` is where it is at `first`.
+    fn legs(
+        &mut self,
+        dynamics: &D,
+        crew: &Crew<D>,
+        (first, until): (Tick, Tick),
+        respond_until: Tick,
+    ) -> Legs<D> {
+        let latest = self.history.latest().filter(|latest| latest.strangers.is_empty());
+        let Some(known) = latest.and_then(|latest| latest.response.as_ref()) else { return (Vec::new(), None) };
+        let most = (ALONE_MAX / crew.len().max(1) as u64).max(1);
+        let mut memories = known.memories.clone();
+        let mut legs: Vec<Leg<D>> = Vec::new();
+        for tick in first..=respond_until.min(until).min(first + most) {
+            let crew = legs.last().map_or(crew, |leg| &leg.crew);
+            let moment = Moment { crew, memories: &memories, strangers: &[] };
+            let response = Box::new(dynamics.respond(tick, &moment));
+            self.stats.responses += 1;
+            if tick == until || tick == first + most || !is_holding(&response, crew.len()) {
+                return (legs, Some(response));
+            }
+            memories = response.memories.clone();
+            let (crew, departures) = after(&response, crew);
+            legs.push(Leg { response, crew, departures });
+        }
+        (legs, None)
     }
 
     /// How many ticks it flies at a time: one if it is held, and will most likely be held at the next tick.
@@ -151,7 +196,9 @@ impl<D: Dynamics> Entity<D> {
     /// Whether what it touches at its local virtual time holds it.
     fn is_held(&self) -> bool {
         let latest = self.history.latest();
-        latest.and_then(|latest| latest.response.as_ref()).is_some_and(|response| response.lingers)
+        latest.is_some_and(|latest| {
+            latest.response.as_ref().is_some_and(|response| is_holding(response, latest.crew().len()))
+        })
     }
 
     /// Works out how it goes on from where it is, unless that is known already. Says whether it knows enough.
@@ -219,7 +266,7 @@ impl<D: Dynamics> Entity<D> {
             self.version += u32::from(!self.has(Fault::VersionReused));
             return;
         }
-        let (memories, expectant) = match (self.history.latest(), &self.origin) {
+        let (mut memories, mut expectant) = match (self.history.latest(), &self.origin) {
             (Some(latest), _) => latest
                 .response
                 .as_ref()
@@ -233,7 +280,7 @@ impl<D: Dynamics> Entity<D> {
         for found in &written.found {
             let (own, other, (body, their_flight)) = (found.own, &found.other, found.stranger());
             let at = At { tick: written.last, from: plan.version, to: other.version };
-            let flight = written.track.flight_of(own).expect("invariant: own is of the crew");
+            let flight = written.track.flight_of(own, written.last).expect("invariant: own is of the crew");
             let serial = self.owe(Debt { event: Some((at, other.entity, own, *body)) });
             self.stats.events += 1;
             let event = Message::Event { at, serial, mine: own, flight: flight.clone(), yours: *body };
@@ -246,25 +293,72 @@ impl<D: Dynamics> Entity<D> {
             self.stats.repeated += u64::from(!is_news);
         }
         let flown = written.last + 1 - plan.first;
-        self.foresight = if plan.own_touch == Some(written.last) { flown } else { self.foresight.max(flown) };
+        self.foresight = match plan.own_touch {
+            // From one leg to the next is one tick.
+            Some(_) if !plan.legs.is_empty() => 1,
+            Some(tick) if tick == written.last => flown,
+            _ => self.foresight.max(flown),
+        };
         self.foresight = self.foresight.saturating_mul(2);
         if written.found.is_empty() {
             self.stride = self.stride.saturating_mul(2);
         }
         self.stats.steps += 1;
         self.stats.ticks += flown;
+        // With legs every tick is believed to touch something, also where they were cut off.
+        let own_touch = if plan.legs.is_empty() { plan.own_touch } else { Some(written.last) };
+        let mut first = plan.first;
+        for leg in plan.legs {
+            if first == written.last {
+                // Somebody is met on the way: what was worked out from here on was in vain, or can wait.
+                break;
+            }
+            let (then, lingers) = (leg.response.memories.clone(), leg.response.lingers);
+            self.history.push(Segment {
+                version: plan.version,
+                first,
+                last: first,
+                track: written.track.clone(),
+                memories: memories.replace(then),
+                expectant: std::mem::replace(&mut expectant, lingers),
+                own_touch: Some(first),
+                strangers: ThinVec::new(),
+                tales: ThinVec::new(),
+                response: Some(leg.response),
+            });
+            first += 1;
+            out.took_off.extend(leg.departures.into_iter().map(|(place, flight)| (place, first, flight)));
+        }
+        let is_last = strangers.is_empty() && written.last == plan.last;
         self.history.push(Segment {
             version: plan.version,
-            first: plan.first,
+            first,
             last: written.last,
             track: written.track,
             memories,
             expectant,
-            own_touch: plan.own_touch,
+            own_touch,
             strangers,
             tales: ThinVec::new(),
-            response: None,
+            response: plan.response.filter(|_| is_last),
         });
         self.recount(out);
     }
+}
+
+/// Whether a response lets expect a touch at the next tick: somebody is held, or among many somebody touched.
+fn is_holding<D: Dynamics>(response: &Response<D>, bodies: usize) -> bool {
+    response.lingers || bodies > LARGE_CREW && response.seen.touches > 0
+}
+
+/// The crew as it flies after a response, and what is new about that.
+fn after<D: Dynamics>(response: &Response<D>, crew: &Crew<D>) -> Onward<D> {
+    let mut crew = crew.clone();
+    let mut departures = Vec::with_capacity(response.flights.len());
+    for (place, flight) in &response.flights {
+        let at = crew.binary_search_by_key(place, |(own, _)| *own);
+        crew[at.expect("invariant: responses are of the crew")].1 = flight.clone();
+        departures.push((*place, Some(flight.clone())));
+    }
+    (crew, departures)
 }
