@@ -323,8 +323,10 @@ impl Run {
         match entity.step(world, &throttle.limits(), now, &mut self.out) {
             Step::Write(plan) => {
                 let (plan, written) = table.write(world, plan, now.gvt);
-                let (first, crew) =
-                    (plan.first, self.rehearsals.is_some().then(|| written.track.crew_at(plan.first).clone()));
+                let (first, crew) = (
+                    plan.first,
+                    self.rehearsals.is_some().then(|| written.track.crew_at(plan.first).clone()),
+                );
                 entity.written(plan, written, &mut self.out);
                 self.meter.stepped(entity.lvt().saturating_sub(now.floor), entity);
                 if let Some(crew) = crew {

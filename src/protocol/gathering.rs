@@ -24,6 +24,8 @@ pub(super) struct Workspace {
     pairs: Vec<(u32, u32)>,
     near: Vec<u32>,
     bounds: Vec<(Place, Aabb)>,
+    meetings: Vec<Meeting>,
+    seats: Vec<u32>,
 }
 
 /// How a crew goes on after `tick`.
@@ -42,13 +44,19 @@ pub(super) fn respond(
         states: &space.states,
         participants: Vec::new(),
         members: Vec::new(),
-        seats: vec![u32::MAX; count],
-        meetings: Vec::new(),
+        seats: std::mem::take(&mut space.seats),
+        meetings: std::mem::take(&mut space.meetings),
+        known: Known { memories: moment.memories, at: 0 },
         seen: Seen::default(),
     };
+    gathering.seats.clear();
+    gathering.seats.resize(count, u32::MAX);
+    gathering.meetings.clear();
     gathering.meet_bodies(&space.pairs);
     gathering.meet_statics(&mut space.near);
-    gathering.response(tick, &mut space.responder)
+    let response = gathering.response(tick, &mut space.responder);
+    Gathering { seats: space.seats, meetings: space.meetings, .. } = gathering;
+    response
 }
 
 impl Workspace {
@@ -117,6 +125,7 @@ struct Gathering<'a> {
     /// The participant with each number, if it is one.
     seats: Vec<u32>,
     meetings: Vec<Meeting>,
+    known: Known<'a>,
     seen: Seen,
 }
 
@@ -136,7 +145,7 @@ impl Gathering<'_> {
     fn meet(&mut self, (a, place_a): (u32, Place), (b, place_b): (u32, Place), manifold: &Manifold) {
         let (a_is_own, rule) = (self.is_own(a), &self.world.rule);
         let (own, partner) = if a_is_own { (place_a, place_b) } else { (place_b, place_a) };
-        let memory = recall(self.moment.memories, own, PartnerKey::Body(partner));
+        let memory = self.known.recall(own, PartnerKey::Body(partner));
         let (a, b) = (self.seat(a), self.seat(b));
         let (pa, pb) = (&self.participants[a as usize], &self.participants[b as usize]);
         let surface = pa.body.surface.combined(&pb.body.surface);
@@ -151,13 +160,14 @@ impl Gathering<'_> {
     }
 
     fn meet_statics(&mut self, near: &mut Vec<u32>) {
+        self.known.at = 0;
         for (number, (place, _)) in self.moment.crew.iter().enumerate() {
             let (body, state) = (&self.world.bodies[*place as usize], &self.states[number]);
             let bounds = body.shape.aabb(state.x, &state.q).grown(self.world.rule.vicinity);
             self.world.static_index.near(&bounds, near);
             for object in near.iter().map(|at| &self.world.statics[*at as usize]) {
                 let Some(manifold) = touching_static(&self.world.rule, body, state, object) else { continue };
-                let memory = recall(self.moment.memories, *place, PartnerKey::Static(object.id.0));
+                let memory = self.known.recall(*place, PartnerKey::Static(object.id.0));
                 let surface = body.surface.combined(&object.surface);
                 let known = memory.cloned().unwrap_or_default();
                 let a = self.seat(number as u32);
@@ -276,21 +286,59 @@ impl Gathering<'_> {
                 _ => Remembered { own, partner: self.partner(meeting), memory },
             }
         };
-        let mut memories: Vec<Remembered<World>> = self.meetings.iter().map(remembered).collect();
-        memories.sort_unstable_by_key(Remembered::key);
+        // Pairs of bodies come first, then static geometry, each in order: with no strangers this is a merge.
+        let mut memories: Vec<Remembered<World>> = Vec::with_capacity(self.meetings.len());
+        let (bodies, statics) =
+            self.meetings.split_at(self.meetings.partition_point(|meeting| meeting.b.is_some()));
+        let mut statics = statics.iter().peekable();
+        for meeting in bodies {
+            let own = self.place_in(meeting.a);
+            while let Some(earlier) = statics.next_if(|meeting| self.place_in(meeting.a) < own) {
+                memories.push(remembered(earlier));
+            }
+            memories.push(remembered(meeting));
+        }
+        memories.extend(statics.map(remembered));
+        if !memories.is_sorted_by_key(Remembered::key) {
+            memories.sort_unstable_by_key(Remembered::key);
+        }
         memories.into()
     }
 }
 
-/// What a pair remembers, from a list in the order of its keys. A pair inside the crew is remembered from its
-/// smaller side, but its bodies may have come together from different crews.
-fn recall(memories: &[Remembered<World>], own: Place, partner: PartnerKey) -> Option<&PairMemory> {
-    let find = |key: (Place, PartnerKey)| {
-        memories.binary_search_by_key(&key, Remembered::key).ok().map(|at| &memories[at].memory)
-    };
-    let mirrored = || match partner {
-        PartnerKey::Body(other) => find((other, PartnerKey::Body(own))),
-        PartnerKey::Static(_) => None,
-    };
-    find((own, partner)).or_else(mirrored)
+/// What pairs remember, in the order of their keys. Mostly they are asked for in that order too.
+struct Known<'a> {
+    memories: &'a [Remembered<World>],
+    /// Those before this one have been passed.
+    at: usize,
+}
+
+impl<'a> Known<'a> {
+    /// What a pair remembers. A pair inside the crew is remembered from its smaller side, but its bodies may have
+    /// come together from different crews.
+    fn recall(&mut self, own: Place, partner: PartnerKey) -> Option<&'a PairMemory> {
+        let mirrored = match partner {
+            PartnerKey::Body(other) => Some((other, PartnerKey::Body(own))),
+            PartnerKey::Static(_) => None,
+        };
+        self.find((own, partner)).or_else(|| self.look_up(mirrored?))
+    }
+
+    fn find(&mut self, key: (Place, PartnerKey)) -> Option<&'a PairMemory> {
+        let key_at = |at: usize| self.memories.get(at).map(Remembered::key);
+        let has_passed = self.at.checked_sub(1).and_then(key_at).is_some_and(|passed| passed >= key);
+        if has_passed {
+            return self.look_up(key);
+        }
+        while key_at(self.at).is_some_and(|known| known < key) {
+            self.at += 1;
+        }
+        let found = self.memories.get(self.at).filter(|known| known.key() == key)?;
+        Some(&found.memory)
+    }
+
+    fn look_up(&self, key: (Place, PartnerKey)) -> Option<&'a PairMemory> {
+        let at = self.memories.binary_search_by_key(&key, Remembered::key).ok()?;
+        Some(&self.memories[at].memory)
+    }
 }

@@ -140,11 +140,7 @@ impl<D: Dynamics> Entity<D> {
                 let is_single = latest.first == tick;
                 let memories =
                     latest.memories.as_deref().filter(|_| is_single).map_or(Vec::new(), <[_]>::to_vec);
-                Present {
-                    crew: latest.crew().clone(),
-                    memories,
-                    expectant: is_single && latest.expectant,
-                }
+                Present { crew: latest.crew().clone(), memories, expectant: is_single && latest.expectant }
             }
             (None, Some(origin)) if origin.first == tick => Present {
                 crew: origin.crew.clone(),

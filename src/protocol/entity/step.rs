@@ -23,7 +23,7 @@ const NEAR: u64 = 8;
 /// Crews with more bodies look ahead with care.
 pub(super) const LARGE_CREW: usize = 4;
 /// Nor do they respond to contacts as far ahead as others: taking that back would be dear.
-const CONTACT_AHEAD_LARGE: u64 = 16;
+const CONTACT_AHEAD_LARGE: u64 = 8;
 /// Bodies times ticks that a crew goes on by itself before it looks at the table again.
 const ALONE_MAX: u64 = 16_384;
 
@@ -165,7 +165,9 @@ impl<D: Dynamics> Entity<D> {
         respond_until: Tick,
     ) -> Legs<D> {
         let latest = self.history.latest().filter(|latest| latest.strangers.is_empty());
-        let Some(known) = latest.and_then(|latest| latest.response.as_ref()) else { return (Vec::new(), None) };
+        let Some(known) = latest.and_then(|latest| latest.response.as_ref()) else {
+            return (Vec::new(), None);
+        };
         let most = (ALONE_MAX / crew.len().max(1) as u64).max(1);
         let mut memories = known.memories.clone();
         let mut legs: Vec<Leg<D>> = Vec::new();
