@@ -6,6 +6,17 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// How long memory is kept that nobody needs, in milliseconds. After the usual ten, what the next tick needs again
+/// has gone back to the system, which then hands it out in pages that it has to clear.
+const KEEP_MS: std::ffi::c_long = 1000;
+/// The number of mimalloc's option for that.
+const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
+
 fn main() -> ExitCode {
+    // SAFETY: sets an integer, before there is any other thread.
+    #[allow(unsafe_code)]
+    unsafe {
+        libmimalloc_sys::mi_option_set(PURGE_DELAY, KEEP_MS);
+    }
     anachron::cli::main()
 }

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::crowding::Crowding;
+use super::crowding::{Crowding, WIDEST};
 use super::throttle::Throttle;
 use super::{RunError, Tally};
 use crate::frame::Frame;
@@ -99,17 +99,19 @@ impl Commons {
             adaptive: tuning.adaptive,
             last_tick: world.time.last_tick,
         };
+        let circle = (tuning.cluster == 0).then(|| Circle::new(crews.iter().map(Vec::len), largest as u32));
         let mut births = vec![EntityId(0); scene];
         for (at, crew) in crews.iter().enumerate() {
             for body in crew {
                 births[*body as usize] = EntityId(at as u32);
             }
         }
-        let scale = if tuning.cell_scale == 0.0 { crowd.cell_scale() } else { tuning.cell_scale };
+        // What touches inside a crew is not looked for in the table: a heap needs few and wide cells there.
+        let suited_scale = if circle.is_some() && crowd.is_dense() { WIDEST } else { crowd.cell_scale() };
+        let scale = if tuning.cell_scale == 0.0 { suited_scale } else { tuning.cell_scale };
         let grid = Grid::new(&radii, scale, buckets);
         let late = known.iter().filter(|entry| is_birth(entry)).count();
         let population = (crews.len() + late) as u32;
-        let circle = (tuning.cluster == 0).then(|| Circle::new(crews.iter().map(Vec::len), largest as u32));
         let commons = Commons {
             circle,
             table: SharedTable::new(grid.clone()),

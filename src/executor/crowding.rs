@@ -4,8 +4,10 @@
 use crate::math::Vec3;
 use crate::physics::BodyDef;
 
-/// Widths of cells that are tried, in diameters of the typical body.
-const SCALES: [f64; 5] = [4.0, 3.2, 2.5, 2.0, 1.6];
+/// The widest cells, in diameters of the typical body.
+pub(super) const WIDEST: f64 = 4.0;
+/// Widths that are tried.
+const SCALES: [f64; 5] = [WIDEST, 3.2, 2.5, 2.0, 1.6];
 const NARROWEST: f64 = 1.25;
 /// With more bodies in the cell of a body than this, a cell is too wide.
 const CROWDED: f64 = 4.0;

@@ -75,12 +75,15 @@ impl Lattice {
     /// The cell of a place along each axis.
     #[inline]
     fn coordinates(&self, x: Vec3) -> [usize; 3] {
-        [0, 1, 2].map(|axis| {
-            let at = (x[axis] * self.cells_per_m).clamp(-FARTHEST, FARTHEST);
-            // Rounds down; the cast rounds towards zero.
-            let cell = at as i64 - i64::from((at as i64) as f64 > at);
-            cell as usize & ((1 << self.bits[axis]) - 1)
-        })
+        [self.along(0, x.x), self.along(1, x.y), self.along(2, x.z)]
+    }
+
+    #[inline]
+    fn along(&self, axis: usize, x: f64) -> usize {
+        let at = (x * self.cells_per_m).clamp(-FARTHEST, FARTHEST);
+        // Rounds down; the cast rounds towards zero.
+        let cell = at as i64 - i64::from((at as i64) as f64 > at);
+        cell as usize & ((1 << self.bits[axis]) - 1)
     }
 
     #[inline]
