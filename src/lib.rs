@@ -52,6 +52,7 @@ pub mod executor;
 pub mod export;
 pub mod frame;
 pub mod gvt;
+mod hands;
 pub mod ids;
 pub mod inputs;
 pub mod math;

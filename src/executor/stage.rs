@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use actix::prelude::*;
 use crossbeam::channel;
+use rayon::ThreadPoolBuilder;
 
 use super::census::thread_cpu;
 use super::timewarp::{Runtime, Seat, share};
 use crate::entity::{Account, EntityActor, GiveAccount, StepNow};
 use crate::physics::World;
-use crate::protocol::Entity;
+use crate::protocol::{Entity, WORTH_HELP, accept_help};
 use crate::sync::lock;
 use crate::tvht::{BucketActor, Lane};
 
@@ -53,6 +54,13 @@ pub(super) fn stage(
             start_buckets(runtime, &arbiters).await;
         }
         start_entities(runtime, entities, &arbiters).await;
+        if cores > 1 && runtime.commons.world.bodies.at_start().len() >= WORTH_HELP {
+            let pool = ThreadPoolBuilder::new().num_threads(cores).thread_name(|at| format!("helper-{at}"));
+            // Without helpers it takes longer, and that is all.
+            for (arbiter, pool) in arbiters.iter().zip(std::iter::repeat(pool.build().ok().map(Arc::new))) {
+                arbiter.spawn_fn(move || pool.into_iter().for_each(accept_help));
+            }
+        }
         let before = (processor_times(&arbiters).await, Instant::now());
         set_going(runtime);
         while !runtime.is_ending() {

@@ -4,16 +4,20 @@ use std::sync::Arc;
 
 use super::dynamics::{Moment, PartnerKey, Place, Remembered, Response, Seen, Told};
 use super::neighbours::Neighbours;
+use crate::hands;
 use crate::ids::StaticId;
 use crate::math::Vec3;
 use crate::physics::contact::Manifold;
 use crate::physics::response::{Inertial, Meeting, PairMemory, Participant, Partner, Responder, Touch};
-use crate::physics::{Aabb, Flight, World, touching, touching_static};
+use crate::physics::{Aabb, Flight, Surface, World, touching, touching_static};
 use crate::state::BodyState;
 use crate::time::Tick;
 
 /// Up to so many bodies everybody is compared with everybody; for more a grid is quicker.
 pub(super) const SMALL_CREW: usize = 8;
+
+/// Who is near whom is looked up for about so many ticks.
+const DRIFT_TICKS: f64 = 8.0;
 
 /// What is kept from call to call, for speed alone.
 #[derive(Default)]
@@ -22,10 +26,19 @@ pub(super) struct Workspace {
     responder: Responder,
     states: Vec<BodyState>,
     pairs: Vec<(u32, u32)>,
-    near: Vec<u32>,
     bounds: Vec<(Place, Aabb)>,
+    /// What touches: pairs of bodies, then static geometry, each in order.
+    touching: Vec<Touching>,
+    with_statics: Vec<Touching>,
     meetings: Vec<Meeting>,
     seats: Vec<u32>,
+}
+
+/// Two that touch: the number of a body, and of another body or of static geometry in the world's list.
+struct Touching {
+    a: u32,
+    b: Result<u32, u32>,
+    manifold: Manifold,
 }
 
 /// How a crew goes on after `tick`.
@@ -37,37 +50,37 @@ pub(super) fn respond(
 ) -> Response<World> {
     space.evaluate(world, tick, moment);
     space.find_pairs(world, moment);
+    space.find_touches(world, moment);
     let count = moment.crew.len() + moment.strangers.len();
+    space.seats.clear();
+    space.seats.resize(count, u32::MAX);
     let mut gathering = Gathering {
         world,
         moment,
         states: &space.states,
         participants: Vec::new(),
         members: Vec::new(),
-        seats: std::mem::take(&mut space.seats),
+        seats: &mut space.seats,
         meetings: std::mem::take(&mut space.meetings),
-        known: Known { memories: moment.memories, at: 0 },
         seen: Seen::default(),
     };
-    gathering.seats.clear();
-    gathering.seats.resize(count, u32::MAX);
-    gathering.meetings.clear();
-    gathering.meet_bodies(&space.pairs);
-    gathering.meet_statics(&mut space.near);
+    gathering.meet(&space.touching);
     let response = gathering.response(tick, &mut space.responder);
-    Gathering { seats: space.seats, meetings: space.meetings, .. } = gathering;
+    space.meetings = gathering.meetings;
     response
 }
 
 impl Workspace {
     /// The states of the crew, then those of the strangers.
     fn evaluate(&mut self, world: &World, tick: Tick, moment: &Moment<World>) {
-        let crew = moment.crew.iter().map(|(place, flight)| (*place, flight));
-        let strangers = moment.strangers.iter().map(|stranger| (stranger.body, &stranger.flight));
-        let state =
-            |(place, flight): (Place, &Flight)| flight.state_at(world, &world.bodies[place as usize], tick);
-        self.states.clear();
-        self.states.extend(crew.chain(strangers).map(state));
+        let crew = moment.crew.len();
+        hands::fill(&mut self.states, crew + moment.strangers.len(), |at| {
+            let (place, flight) = match moment.crew.get(at) {
+                Some((place, flight)) => (*place, flight),
+                None => (moment.strangers[at - crew].body, &moment.strangers[at - crew].flight),
+            };
+            flight.state_at(world, &world.bodies[place as usize], tick)
+        });
     }
 
     /// Pairs that may touch, in the order of their places, the smaller first: pairs of the crew that are near,
@@ -86,7 +99,10 @@ impl Workspace {
             };
             self.bounds.clear();
             self.bounds.extend(crew.iter().enumerate().map(bounds));
-            let near = self.neighbours.pairs(&self.bounds);
+            let ahead_s = DRIFT_TICKS * world.time.tick_s;
+            let fall = world.gravity * (0.5 * ahead_s * ahead_s);
+            let drift = |at: usize| self.states[at].v * ahead_s + fall;
+            let near = self.neighbours.pairs(&self.bounds, drift);
             self.pairs.extend_from_slice(near);
         }
         if moment.strangers.is_empty() {
@@ -102,6 +118,35 @@ impl Workspace {
             }
         }
         self.pairs.sort_unstable_by_key(|(a, b)| (place_of(moment, *a), place_of(moment, *b)));
+    }
+
+    /// Which of the pairs touch, and who of the crew touches static geometry.
+    fn find_touches(&mut self, world: &World, moment: &Moment<World>) {
+        let (pairs, states, rule) = (&self.pairs, &self.states, &world.rule);
+        let body = |number: u32| &world.bodies[place_of(moment, number) as usize];
+        hands::find(&mut self.touching, pairs.len(), |range, found| {
+            for &(a, b) in &pairs[range] {
+                let (state_a, state_b) = (&states[a as usize], &states[b as usize]);
+                if let Some(manifold) = touching(rule, body(a), state_a, body(b), state_b) {
+                    found.push(Touching { a, b: Ok(b), manifold });
+                }
+            }
+        });
+        hands::find(&mut self.with_statics, moment.crew.len(), |range, found| {
+            let mut near = Vec::new();
+            for number in range {
+                let (body, state) = (body(number as u32), &states[number]);
+                let bounds = body.shape.aabb(state.x, &state.q).grown(rule.vicinity);
+                world.static_index.near(&bounds, &mut near);
+                for at in &near {
+                    let object = &world.statics[*at as usize];
+                    if let Some(manifold) = touching_static(rule, body, state, object) {
+                        found.push(Touching { a: number as u32, b: Err(*at), manifold });
+                    }
+                }
+            }
+        });
+        self.touching.append(&mut self.with_statics);
     }
 }
 
@@ -123,60 +168,60 @@ struct Gathering<'a> {
     /// The number of each participant.
     members: Vec<u32>,
     /// The participant with each number, if it is one.
-    seats: Vec<u32>,
+    seats: &'a mut [u32],
     meetings: Vec<Meeting>,
-    known: Known<'a>,
     seen: Seen,
 }
 
 impl Gathering<'_> {
-    fn meet_bodies(&mut self, pairs: &[(u32, u32)]) {
-        for &(a, b) in pairs {
-            let (place_a, place_b) = (place_of(self.moment, a), place_of(self.moment, b));
-            let (body_a, body_b) =
-                (&self.world.bodies[place_a as usize], &self.world.bodies[place_b as usize]);
-            let (state_a, state_b) = (&self.states[a as usize], &self.states[b as usize]);
-            if let Some(manifold) = touching(&self.world.rule, body_a, state_a, body_b, state_b) {
-                self.meet((a, place_a), (b, place_b), &manifold);
+    /// Lets those who touch meet, with what they remember of each other.
+    fn meet(&mut self, touching: &[Touching]) {
+        let mut known = Known { memories: self.moment.memories, at: 0 };
+        let mut seats: Vec<(u32, Option<u32>, Option<&PairMemory>)> = Vec::with_capacity(touching.len());
+        let mut was_body = true;
+        for Touching { a, b, manifold } in touching {
+            let place = place_of(self.moment, *a);
+            let (own, partner) = match b {
+                Ok(b) if self.is_own(*a) => (place, PartnerKey::Body(place_of(self.moment, *b))),
+                Ok(b) => (place_of(self.moment, *b), PartnerKey::Body(place)),
+                Err(object) => (place, PartnerKey::Static(self.world.statics[*object as usize].id.0)),
+            };
+            if std::mem::replace(&mut was_body, b.is_ok()) && b.is_err() {
+                // Static geometry begins with the first body again.
+                known.at = 0;
             }
-        }
-    }
-
-    fn meet(&mut self, (a, place_a): (u32, Place), (b, place_b): (u32, Place), manifold: &Manifold) {
-        let (a_is_own, rule) = (self.is_own(a), &self.world.rule);
-        let (own, partner) = if a_is_own { (place_a, place_b) } else { (place_b, place_a) };
-        let memory = self.known.recall(own, PartnerKey::Body(partner));
-        let (a, b) = (self.seat(a), self.seat(b));
-        let (pa, pb) = (&self.participants[a as usize], &self.participants[b as usize]);
-        let surface = pa.body.surface.combined(&pb.body.surface);
-        let known = memory.cloned().unwrap_or_default();
-        let touch = Touch::new(manifold, surface, &pa.inertial, &pb.inertial, &known, rule);
-        let with = Partner::Body(pb.body.id);
-        // A pair with a stranger is seen from both sides; the smaller body counts it.
-        if a_is_own {
-            self.count(&touch, memory.is_none());
-        }
-        self.meetings.push(Meeting { a, b: Some(b), with, touch });
-    }
-
-    fn meet_statics(&mut self, near: &mut Vec<u32>) {
-        self.known.at = 0;
-        for (number, (place, _)) in self.moment.crew.iter().enumerate() {
-            let (body, state) = (&self.world.bodies[*place as usize], &self.states[number]);
-            let bounds = body.shape.aabb(state.x, &state.q).grown(self.world.rule.vicinity);
-            self.world.static_index.near(&bounds, near);
-            for object in near.iter().map(|at| &self.world.statics[*at as usize]) {
-                let Some(manifold) = touching_static(&self.world.rule, body, state, object) else { continue };
-                let memory = self.known.recall(*place, PartnerKey::Static(object.id.0));
-                let surface = body.surface.combined(&object.surface);
-                let known = memory.cloned().unwrap_or_default();
-                let a = self.seat(number as u32);
-                let sides = (&self.participants[a as usize].inertial, Inertial::fixed(object.x));
-                let touch = Touch::new(&manifold, surface, sides.0, &sides.1, &known, &self.world.rule);
-                self.count(&touch, memory.is_none());
-                self.meetings.push(Meeting { a, b: None, with: Partner::Static(object.id), touch });
+            let memory = known.recall(own, partner);
+            // A pair with a stranger is seen from both sides; the smaller body counts it.
+            if self.is_own(*a) {
+                self.seen.touches += 1;
+                self.seen.new_touches += u32::from(memory.is_none());
+                self.seen.overlap_m = self.seen.overlap_m.max(-manifold.gap());
             }
+            let a = self.seat(*a);
+            seats.push((a, b.ok().map(|b| self.seat(b)), memory));
         }
+        let (world, participants, nothing) = (self.world, &self.participants, PairMemory::default());
+        hands::fill(&mut self.meetings, touching.len(), |at| {
+            let (a, b, memory) = seats[at];
+            let memory = memory.unwrap_or(&nothing);
+            let first = &participants[a as usize];
+            let touch = |surface: &Surface, side: &Inertial| {
+                let surface = first.body.surface.combined(surface);
+                Touch::new(&touching[at].manifold, surface, &first.inertial, side, memory, &world.rule)
+            };
+            match touching[at].b {
+                Ok(_) => {
+                    let second = &participants[b.expect("invariant: bodies have seats") as usize];
+                    let touch = touch(&second.body.surface, &second.inertial);
+                    Meeting { a, b, with: Partner::Body(second.body.id), touch }
+                }
+                Err(object) => {
+                    let object = &world.statics[object as usize];
+                    let touch = touch(&object.surface, &Inertial::fixed(object.x));
+                    Meeting { a, b, with: Partner::Static(object.id), touch }
+                }
+            }
+        });
     }
 
     fn is_own(&self, number: u32) -> bool {
@@ -198,12 +243,6 @@ impl Gathering<'_> {
         *seat
     }
 
-    fn count(&mut self, touch: &Touch, is_new: bool) {
-        self.seen.touches += 1;
-        self.seen.new_touches += u32::from(is_new);
-        self.seen.overlap_m = self.seen.overlap_m.max(-touch.gap);
-    }
-
     fn response(&mut self, tick: Tick, responder: &mut Responder) -> Response<World> {
         let tellers = self.tellers();
         let standings =
@@ -219,12 +258,14 @@ impl Gathering<'_> {
             Told { own, partners: self.partners(*seat as u32), standing: Arc::new(standing) }
         });
         let told = told.collect();
-        let own = self.members.iter().enumerate().filter(|(_, number)| self.is_own(**number));
-        let flights = own.map(|(seat, number)| {
+        let own: Vec<usize> =
+            (0..self.members.len()).filter(|seat| self.is_own(self.members[*seat])).collect();
+        let mut flights = Vec::new();
+        hands::fill(&mut flights, own.len(), |at| {
+            let seat = own[at];
             let flight = responder.onward(self.world, tick, seat, &self.participants[seat], &self.meetings);
-            (place_of(self.moment, *number), flight)
+            (place_of(self.moment, self.members[seat]), flight)
         });
-        let flights: Vec<_> = flights.collect();
         let complete = certain >= iterations;
         // Who is held takes a contact step, and flies from the next tick; who bounces flies from this one.
         let lingers = flights.iter().any(|(_, flight)| flight.since > tick);
@@ -287,18 +328,19 @@ impl Gathering<'_> {
             }
         };
         // Pairs of bodies come first, then static geometry, each in order: with no strangers this is a merge.
-        let mut memories: Vec<Remembered<World>> = Vec::with_capacity(self.meetings.len());
-        let (bodies, statics) =
-            self.meetings.split_at(self.meetings.partition_point(|meeting| meeting.b.is_some()));
-        let mut statics = statics.iter().peekable();
-        for meeting in bodies {
-            let own = self.place_in(meeting.a);
-            while let Some(earlier) = statics.next_if(|meeting| self.place_in(meeting.a) < own) {
-                memories.push(remembered(earlier));
+        let mut order: Vec<u32> = Vec::with_capacity(self.meetings.len());
+        let bodies = self.meetings.partition_point(|meeting| meeting.b.is_some()) as u32;
+        let own = |at: u32| self.place_in(self.meetings[at as usize].a);
+        let mut statics = (bodies..self.meetings.len() as u32).peekable();
+        for at in 0..bodies {
+            while let Some(earlier) = statics.next_if(|object| own(*object) < own(at)) {
+                order.push(earlier);
             }
-            memories.push(remembered(meeting));
+            order.push(at);
         }
-        memories.extend(statics.map(remembered));
+        order.extend(statics);
+        let mut memories = Vec::new();
+        hands::fill(&mut memories, order.len(), |at| remembered(&self.meetings[order[at] as usize]));
         if !memories.is_sorted_by_key(Remembered::key) {
             memories.sort_unstable_by_key(Remembered::key);
         }

@@ -28,15 +28,16 @@ struct Neighbourhood {
 }
 
 impl Neighbours {
-    /// Pairs of bodies whose bounds may overlap, as numbers in the list, in order.
-    pub fn pairs(&mut self, bounds: &[(Place, Aabb)]) -> &[(u32, u32)] {
+    /// Pairs of bodies whose bounds may overlap, as numbers in the list, in order. `drift` is how far a body will
+    /// most likely go while the answer is in use.
+    pub fn pairs(&mut self, bounds: &[(Place, Aabb)], drift: impl Fn(usize) -> Vec3) -> &[(u32, u32)] {
         let Some((first, _)) = bounds.first() else { return &[] };
         if self.known.len() >= KNOWN_MAX && !self.known.contains_key(first) {
             self.known.clear();
         }
         let known = self.known.entry(*first).or_default();
         if !known.still_holds(bounds) {
-            known.look(&mut self.grid, bounds);
+            known.look(&mut self.grid, bounds, drift);
         }
         &known.pairs
     }
@@ -51,13 +52,14 @@ impl Neighbourhood {
         bounds.len() == self.rooms.len() && bounds.iter().zip(&self.rooms).all(stays)
     }
 
-    fn look(&mut self, grid: &mut Grid, bounds: &[(Place, Aabb)]) {
-        let room = |(place, bounds): &(Place, Aabb)| {
-            let half = (bounds.max - bounds.min) * 0.5;
-            (*place, bounds.grown(ROOM * half.amin()))
+    fn look(&mut self, grid: &mut Grid, bounds: &[(Place, Aabb)], drift: impl Fn(usize) -> Vec3) {
+        let room = |(at, (place, bounds)): (usize, &(Place, Aabb))| {
+            let (half, drift) = ((bounds.max - bounds.min) * 0.5, drift(at));
+            let then = Aabb { min: bounds.min + drift, max: bounds.max + drift };
+            (*place, bounds.union(&then).grown(ROOM * half.amin()))
         };
         self.rooms.clear();
-        self.rooms.extend(bounds.iter().map(room));
+        self.rooms.extend(bounds.iter().enumerate().map(room));
         let middles: Vec<Vec3> = self.rooms.iter().map(|(_, room)| (room.min + room.max) * 0.5).collect();
         let reaches: Vec<f64> =
             self.rooms.iter().map(|(_, room)| (room.max - room.min).amax() * (0.5 + 1e-9)).collect();

@@ -1,9 +1,13 @@
 //! The rigid bodies of [`crate::physics`] as the protocol's dynamics.
 
 use std::cell::RefCell;
+use std::sync::Arc;
+
+use rayon::ThreadPool;
 
 use super::dynamics::{Crew, Dynamics, Moment, Place, Response};
 use super::gathering::{self, Workspace};
+use crate::math::Vec3;
 use crate::physics::response::{PairMemory, Standing};
 use crate::physics::{Aabb, Action, Deed, Flight, World, first_static_touch, first_touch};
 use crate::time::Tick;
@@ -11,6 +15,16 @@ use crate::time::Tick;
 thread_local! {
     /// Work space. What survives a call changes no answer.
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
+    /// Threads that help this one with large crews.
+    static HELPERS: RefCell<Option<Arc<ThreadPool>>> = const { RefCell::new(None) };
+}
+
+/// A crew with so many bodies is worth the help of other threads.
+pub(crate) const WORTH_HELP: usize = 256;
+
+/// From now on these threads help the calling one with large crews. That changes no answer.
+pub(crate) fn accept_help(helpers: Arc<ThreadPool>) {
+    HELPERS.set(Some(helpers));
 }
 
 impl Dynamics for World {
@@ -49,7 +63,7 @@ impl Dynamics for World {
         let bounds = |(place, flight): &(Place, Flight)| (*place, self.bounds(*place, flight, from, to));
         let bounds: Vec<(Place, Aabb)> = crew.iter().map(bounds).collect();
         WORKSPACE.with_borrow_mut(|space| {
-            for &(a, b) in space.neighbours.pairs(&bounds) {
+            for &(a, b) in space.neighbours.pairs(&bounds, |_| Vec3::zeros()) {
                 earliest.look(|last| first_touch(self, of(a as usize), of(b as usize), from, last));
             }
         });
@@ -63,7 +77,12 @@ impl Dynamics for World {
     }
 
     fn respond(&self, tick: Tick, moment: &Moment<World>) -> Response<World> {
-        WORKSPACE.with_borrow_mut(|space| gathering::respond(self, tick, moment, space))
+        let is_worth_help = moment.crew.len() >= WORTH_HELP;
+        let helpers = HELPERS.with_borrow(|helpers| helpers.clone().filter(|_| is_worth_help));
+        WORKSPACE.with_borrow_mut(|space| match helpers {
+            Some(helpers) => helpers.install(|| gathering::respond(self, tick, moment, space)),
+            None => gathering::respond(self, tick, moment, space),
+        })
     }
 
     fn subject(action: &Action) -> Place {

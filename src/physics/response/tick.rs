@@ -6,6 +6,7 @@
 use super::row::{Inertial, Twist};
 use super::standing::{Partner, Standing};
 use super::touch::Touch;
+use crate::hands;
 use crate::math::{Vec3, renormalised, rotation_exp};
 use crate::physics::flight::Flight;
 use crate::physics::mass::Inertia;
@@ -64,12 +65,22 @@ struct Party {
     moved: Twist,
 }
 
+impl Party {
+    fn meetings<'a>(&self, order: &'a [u32]) -> &'a [u32] {
+        &order[self.first as usize..(self.first + self.count) as usize]
+    }
+}
+
 /// Solves the touches of one tick. Keeps its work space from tick to tick.
 #[derive(Default)]
 pub struct Responder {
     parties: Vec<Party>,
     /// Meetings of all parties, party by party.
     order: Vec<u32>,
+    /// The meeting that each party names.
+    names: Vec<Option<u32>>,
+    /// How far each meeting moves its two sides; nothing if it waits.
+    moves: Vec<Option<(Twist, Twist)>>,
     /// Meetings that are still hard after the last round: they act no more in this tick.
     waits: Vec<bool>,
     /// The round in which each meeting last bounced; 0 for none.
@@ -166,16 +177,16 @@ impl Responder {
     fn bounce(&mut self, world: &World, participants: &[Participant], meetings: &mut [Meeting]) {
         for round in 1..=world.rule.rounds {
             let mut anyone = false;
-            for (place, participant) in participants.iter().enumerate() {
-                let named = match participant.standing {
-                    Some(standing) => {
-                        self.told_name(place, participant, standing, round, participants, meetings)
-                    }
-                    None => self.deepest_hard(place, round, world, meetings),
-                };
-                self.parties[place].named = named;
+            let mut names = std::mem::take(&mut self.names);
+            hands::fill(&mut names, participants.len(), |place| match participants[place].standing {
+                Some(standing) => self.told_name(place, standing, round, participants, meetings),
+                None => self.deepest_hard(place, round, world, meetings),
+            });
+            for (party, named) in self.parties.iter_mut().zip(&names) {
+                party.named = *named;
                 anyone |= named.is_some();
             }
+            self.names = names;
             let settled = self.parties.iter().all(|party| party.now == party.before);
             let told_more =
                 |p: &Participant| p.standing.is_some_and(|told| told.rounds.len() >= round as usize);
@@ -250,37 +261,38 @@ impl Responder {
     fn told_name(
         &self,
         place: usize,
-        participant: &Participant,
         standing: &Standing,
         round: u32,
         participants: &[Participant],
         meetings: &[Meeting],
     ) -> Option<u32> {
         let named = standing.named_in(round)?;
-        let is_named =
-            |at: &&u32| other_side(&meetings[**at as usize], participant.body.id, participants) == named;
+        let me = participants[place].body.id;
+        let is_named = |at: &&u32| other_side(&meetings[**at as usize], me, participants) == named;
         self.meetings_of(place).iter().find(is_named).copied()
     }
 
     /// Resting touches: every body is split evenly among its touches, each pair solved on its own, the results
     /// added up. Touches that are still hard wait for the next tick.
     fn rest(&mut self, world: &World, participants: &[Participant], meetings: &mut [Meeting]) {
-        for (at, meeting) in meetings.iter_mut().enumerate() {
+        let mut waits = std::mem::take(&mut self.waits);
+        hands::each_pair(meetings, &mut waits, |_, meeting, waits| {
             let (twist_a, twist_b) = self.twists(meeting, |party| party.now);
-            self.waits[at] = meeting.touch.is_hard(&twist_a, &twist_b, &world.rule);
-            if self.waits[at] {
+            *waits = meeting.touch.is_hard(&twist_a, &twist_b, &world.rule);
+            if *waits {
                 meeting.touch.release();
             }
-        }
+        });
+        self.waits = waits;
         self.add_up(world, participants, meetings, 0);
         for iteration in 1..=world.rule.iterations as usize {
-            for (at, meeting) in meetings.iter_mut().enumerate() {
+            hands::each(meetings, |at, meeting| {
                 if !self.waits[at] {
                     let (twist_a, twist_b) = self.twists(meeting, |party| party.rested);
                     let shares = self.shares(meeting, participants);
                     meeting.touch.relax(&twist_a, &twist_b, shares, world.time.tick_s);
                 }
-            }
+            });
             self.add_up(world, participants, meetings, iteration);
         }
     }
@@ -293,16 +305,17 @@ impl Responder {
         meetings: &[Meeting],
         iteration: usize,
     ) {
-        self.impulses.clear();
-        self.impulses.extend(meetings.iter().map(|meeting| meeting.touch.impulse()));
-        for (place, participant) in participants.iter().enumerate() {
+        hands::fill(&mut self.impulses, meetings.len(), |at| meetings[at].touch.impulse());
+        let (order, impulses) = (&self.order, &self.impulses);
+        hands::each(&mut self.parties, |place, party| {
+            let participant = &participants[place];
             if let Some(told) = participant.standing.and_then(|standing| standing.rested.get(iteration)) {
-                self.parties[place].rested = *told;
-                continue;
+                party.rested = *told;
+                return;
             }
             let (mut push, mut turn) = (Vec3::zeros(), Vec3::zeros());
-            for &at in self.meetings_of(place) {
-                let (impulse, moment_a, moment_b) = self.impulses[at as usize];
+            for &at in party.meetings(order) {
+                let (impulse, moment_a, moment_b) = impulses[at as usize];
                 if meetings[at as usize].a as usize == place {
                     push += impulse;
                     turn += moment_a;
@@ -311,11 +324,10 @@ impl Responder {
                     turn -= moment_b;
                 }
             }
-            let party = &mut self.parties[place];
             let free = party.now.v + world.gravity * world.time.tick_s;
             party.rested.v = free + push * participant.inertial.inv_mass;
             party.rested.w = party.now.w + participant.inertial.inv_inertia * turn;
-        }
+        });
         if iteration < world.rule.iterations as usize {
             for (teller, standing) in &mut self.told {
                 standing.rested.push(self.parties[*teller].rested);
@@ -325,17 +337,28 @@ impl Responder {
 
     /// Moves resting bodies apart where they overlap.
     fn correct(&mut self, world: &World, participants: &[Participant], meetings: &[Meeting]) {
-        for (_, meeting) in meetings.iter().enumerate().filter(|(at, _)| !self.waits[*at]) {
+        let mut moves = std::mem::take(&mut self.moves);
+        hands::fill(&mut moves, meetings.len(), |at| {
+            let meeting = &meetings[at];
             let (twist_a, twist_b) = self.twists(meeting, |party| party.now);
             let shares = self.shares(meeting, participants);
-            let (moved_a, moved_b) = meeting.touch.correction(&twist_a, &twist_b, shares, &world.rule);
-            let moves = [Some((meeting.a, moved_a)), meeting.b.map(|b| (b, moved_b))];
-            for (place, moved) in moves.into_iter().flatten() {
-                let party = &mut self.parties[place as usize];
-                party.moved.v += moved.v;
-                party.moved.w += moved.w;
+            match self.waits[at] {
+                true => None,
+                false => Some(meeting.touch.correction(&twist_a, &twist_b, shares, &world.rule)),
             }
-        }
+        });
+        let order = &self.order;
+        hands::each(&mut self.parties, |place, party| {
+            let mut total = Twist::ZERO;
+            for &at in party.meetings(order) {
+                let Some((moved_a, moved_b)) = &moves[at as usize] else { continue };
+                let moved = if meetings[at as usize].a as usize == place { moved_a } else { moved_b };
+                total.v += moved.v;
+                total.w += moved.w;
+            }
+            party.moved = total;
+        });
+        self.moves = moves;
     }
 
     /// The flight a participant is in from the tick after `tick` on. Call after [`Responder::respond`], with the
@@ -381,8 +404,7 @@ impl Responder {
     }
 
     fn meetings_of(&self, place: usize) -> &[u32] {
-        let party = &self.parties[place];
-        &self.order[party.first as usize..(party.first + party.count) as usize]
+        self.parties[place].meetings(&self.order)
     }
 
     fn twists(&self, meeting: &Meeting, which: impl Fn(&Party) -> Twist) -> (Twist, Twist) {

@@ -1,0 +1,97 @@
+//! Many hands: loops whose turns do not depend on each other, shared among the threads of a pool.
+//!
+//! Outside a pool, and where there is little to do, these are plain loops. What they give never depends on that.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+/// So many turns are worth another thread.
+const WORTHWHILE: usize = 64;
+
+/// Whether a loop with so many turns had better be shared.
+fn is_shared(turns: usize) -> bool {
+    turns >= 2 * WORTHWHILE && rayon::current_thread_index().is_some() && rayon::current_num_threads() > 1
+}
+
+/// Something for every item.
+pub(crate) fn each<T: Send>(items: &mut [T], act: impl Fn(usize, &mut T) + Sync) {
+    if is_shared(items.len()) {
+        let items = items.par_iter_mut().with_min_len(WORTHWHILE).enumerate();
+        items.for_each(|(at, item)| act(at, item));
+    } else {
+        items.iter_mut().enumerate().for_each(|(at, item)| act(at, item));
+    }
+}
+
+/// Something for every pair of items at the same place of two lists.
+pub(crate) fn each_pair<T: Send, U: Send>(
+    items: &mut [T],
+    others: &mut [U],
+    act: impl Fn(usize, &mut T, &mut U) + Sync,
+) {
+    if is_shared(items.len()) {
+        let pairs = items.par_iter_mut().zip(others.par_iter_mut()).with_min_len(WORTHWHILE).enumerate();
+        pairs.for_each(|(at, (item, other))| act(at, item, other));
+    } else {
+        items.iter_mut().zip(others).enumerate().for_each(|(at, (item, other))| act(at, item, other));
+    }
+}
+
+/// A list of so many items, in the place of what was in it.
+pub(crate) fn fill<T: Send>(list: &mut Vec<T>, count: usize, make: impl Fn(usize) -> T + Sync + Send) {
+    list.clear();
+    if is_shared(count) {
+        (0..count).into_par_iter().with_min_len(WORTHWHILE).map(make).collect_into_vec(list);
+    } else {
+        list.extend((0..count).map(make));
+    }
+}
+
+/// What is found in ranges of `0..count`, in order, in the place of what was in the list.
+pub(crate) fn find<T: Send>(
+    list: &mut Vec<T>,
+    count: usize,
+    look: impl Fn(Range<usize>, &mut Vec<T>) + Sync,
+) {
+    list.clear();
+    if !is_shared(count) {
+        return look(0..count, list);
+    }
+    let parts = (4 * rayon::current_num_threads()).min(count / WORTHWHILE);
+    let found: Vec<Vec<T>> = (0..parts)
+        .into_par_iter()
+        .map(|part| {
+            let mut found = Vec::new();
+            look(part * count / parts..(part + 1) * count / parts, &mut found);
+            found
+        })
+        .collect();
+    list.extend(found.into_iter().flatten());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same with and without a pool, for any number of turns.
+    #[test]
+    fn many_hands_give_what_two_hands_give() {
+        let all = |count: usize| {
+            let (mut squares, mut odd) = (Vec::new(), Vec::new());
+            fill(&mut squares, count, |at| at * at);
+            each(&mut squares, |at, square| *square += at);
+            let mut halves = vec![0; count];
+            each_pair(&mut squares, &mut halves, |at, square, half| {
+                *half = *square / 2;
+                *square += 3 * at;
+            });
+            find(&mut odd, count, |range, found| found.extend(range.filter(|at| at % 3 == 1)));
+            (squares, halves, odd)
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads can be started");
+        for count in [0, 1, 63, 128, 129, 1000, 4097] {
+            assert_eq!(pool.install(|| all(count)), all(count), "{count} turns");
+        }
+    }
+}
