@@ -192,7 +192,7 @@ impl<'a> Run<'a> {
         for (body, seat) in self.seats.iter().enumerate() {
             if let Some(seat) = seat.map(|seat| seat as usize) {
                 let participant = &self.participants[seat];
-                let flight = self.responder.onward(self.world, tick, seat, participant, &self.meetings);
+                let flight = self.responder.onward(self.world, tick, seat, participant);
                 self.flights[body] = Some(FlightCursor::new(flight));
             }
         }

@@ -263,7 +263,7 @@ impl Gathering<'_> {
         let mut flights = Vec::new();
         hands::fill(&mut flights, own.len(), |at| {
             let seat = own[at];
-            let flight = responder.onward(self.world, tick, seat, &self.participants[seat], &self.meetings);
+            let flight = responder.onward(self.world, tick, seat, &self.participants[seat]);
             (place_of(self.moment, self.members[seat]), flight)
         });
         let complete = certain >= iterations;

@@ -71,6 +71,29 @@ impl Party {
     }
 }
 
+/// What there is to know of a meeting without looking at its touch. Touches are large, and there may be more of them
+/// than a cache holds: whoever looks at one takes down everything that others will ask.
+struct Gist {
+    a: u32,
+    b: Option<u32>,
+    /// Smallest gap of its points.
+    gap: f64,
+    /// Whether it is hard at the velocities at the start.
+    was_hard: bool,
+    /// The round in which it last bounced; 0 for none.
+    bounced_in: u32,
+    /// Whether it is still hard after the last round: it acts no more in this tick.
+    waits: bool,
+    /// What it does to its first side: impulse, and turning moments about both centres of mass.
+    impulse: (Vec3, Vec3, Vec3),
+    /// How far it moves its two sides; nothing if it waits.
+    moved: Option<(Twist, Twist)>,
+    /// Whether the two fly apart.
+    parts: bool,
+    /// Whether an impulse holds it.
+    is_held: bool,
+}
+
 /// Solves the touches of one tick. Keeps its work space from tick to tick.
 #[derive(Default)]
 pub struct Responder {
@@ -79,14 +102,8 @@ pub struct Responder {
     order: Vec<u32>,
     /// The meeting that each party names.
     names: Vec<Option<u32>>,
-    /// How far each meeting moves its two sides; nothing if it waits.
-    moves: Vec<Option<(Twist, Twist)>>,
-    /// Meetings that are still hard after the last round: they act no more in this tick.
-    waits: Vec<bool>,
-    /// The round in which each meeting last bounced; 0 for none.
-    bounced_in: Vec<u32>,
-    /// What each meeting does to its first side: impulse, and turning moments about both centres of mass.
-    impulses: Vec<(Vec3, Vec3, Vec3)>,
+    /// The gist of every meeting.
+    gists: Vec<Gist>,
     /// Whose standings are being written down, and what they are so far.
     told: Vec<(usize, Standing)>,
 }
@@ -97,10 +114,10 @@ impl Responder {
     /// `meetings` are sorted: pairs of bodies by ascending ids first, then touches with static geometry by
     /// ascending body and static id.
     pub fn respond(&mut self, world: &World, participants: &[Participant], meetings: &mut [Meeting]) {
-        self.gather(participants, meetings);
+        self.gather(world, participants, meetings);
         self.bounce(world, participants, meetings);
         self.rest(world, participants, meetings);
-        self.correct(world, participants, meetings);
+        self.correct();
     }
 
     /// The same, and the standings of some participants for others to believe.
@@ -132,7 +149,7 @@ impl Responder {
     }
 
     /// Finds the order of everybody's meetings.
-    fn gather(&mut self, participants: &[Participant], meetings: &[Meeting]) {
+    fn gather(&mut self, world: &World, participants: &[Participant], meetings: &[Meeting]) {
         self.parties.clear();
         self.parties.extend(participants.iter().map(|participant| {
             let twist = Twist::of(&participant.state);
@@ -165,10 +182,22 @@ impl Responder {
                 party.count += 1;
             }
         }
-        self.waits.clear();
-        self.waits.resize(meetings.len(), false);
-        self.bounced_in.clear();
-        self.bounced_in.resize(meetings.len(), 0);
+        let start = |place: u32| self.parties[place as usize].start;
+        hands::fill(&mut self.gists, meetings.len(), |at| {
+            let Meeting { a, b, touch, .. } = &meetings[at];
+            Gist {
+                a: *a,
+                b: *b,
+                gap: touch.gap,
+                was_hard: touch.is_hard(&start(*a), &b.map_or(Twist::ZERO, start), &world.rule),
+                bounced_in: 0,
+                waits: false,
+                impulse: touch.impulse(),
+                moved: None,
+                parts: false,
+                is_held: false,
+            }
+        });
     }
 
     /// Hard touches, by rounds of mutual-best matching. Each body names its deepest hard touch; a pair bounces
@@ -213,11 +242,12 @@ impl Responder {
 
     /// One round of bounces between those who name each other.
     fn bounce_named(&mut self, world: &World, meetings: &mut [Meeting], round: u32) {
-        for (at, meeting) in meetings.iter_mut().enumerate() {
+        for (at, gist) in self.gists.iter_mut().enumerate() {
             let named = |place: u32| self.parties[place as usize].named == Some(at as u32);
-            if !named(meeting.a) || !meeting.b.is_none_or(named) {
+            if !named(gist.a) || !gist.b.is_none_or(named) {
                 continue;
             }
+            let meeting = &mut meetings[at];
             let twist_a = self.parties[meeting.a as usize].before;
             let twist_b = meeting.b.map_or(Twist::ZERO, |b| self.parties[b as usize].before);
             if !meeting.touch.is_hard(&twist_a, &twist_b, &world.rule) {
@@ -231,7 +261,7 @@ impl Responder {
             meeting.touch.bounces += 1;
             meeting.touch.fired = true;
             meeting.touch.release();
-            self.bounced_in[at] = round;
+            gist.bounced_in = round;
         }
     }
 
@@ -240,21 +270,40 @@ impl Responder {
     fn deepest_hard(&self, place: usize, round: u32, world: &World, meetings: &[Meeting]) -> Option<u32> {
         let mut best: Option<(f64, u32)> = None;
         for &at in self.meetings_of(place) {
-            let meeting = &meetings[at as usize];
-            let touch = &meeting.touch;
-            let just_bounced = round > 1 && self.bounced_in[at as usize] == round - 1;
-            if just_bounced || best.is_some_and(|(gap, _)| gap <= touch.gap) {
+            let gist = &self.gists[at as usize];
+            let just_bounced = round > 1 && gist.bounced_in == round - 1;
+            if just_bounced || best.is_some_and(|(gap, _)| gap <= gist.gap) {
                 continue;
             }
-            let seen = |side: u32| {
-                let party = &self.parties[side as usize];
-                if side as usize == place { party.now } else { party.before }
-            };
-            if touch.is_hard(&seen(meeting.a), &meeting.b.map_or(Twist::ZERO, seen), &world.rule) {
-                best = Some((touch.gap, at));
+            let seen =
+                |party: &Party, side: u32| if side as usize == place { party.now } else { party.before };
+            if self.is_hard(at as usize, seen, world, meetings) {
+                best = Some((gist.gap, at));
             }
         }
         best.map(|(_, at)| at)
+    }
+
+    /// Whether a meeting is hard at certain velocities of its sides. Mostly those are still what they were at the
+    /// start, and that has been looked at.
+    fn is_hard(
+        &self,
+        at: usize,
+        velocities: impl Fn(&Party, u32) -> Twist,
+        world: &World,
+        meetings: &[Meeting],
+    ) -> bool {
+        let gist = &self.gists[at];
+        let of = |side: u32| {
+            let party = &self.parties[side as usize];
+            let twist = velocities(party, side);
+            (twist, twist == party.start)
+        };
+        let ((twist_a, same_a), (twist_b, same_b)) = (of(gist.a), gist.b.map_or((Twist::ZERO, true), of));
+        if same_a && same_b && gist.bounced_in == 0 {
+            return gist.was_hard;
+        }
+        meetings[at].touch.is_hard(&twist_a, &twist_b, &world.rule)
     }
 
     /// The meeting that a participant has told it names, if that meeting takes part here.
@@ -275,38 +324,44 @@ impl Responder {
     /// Resting touches: every body is split evenly among its touches, each pair solved on its own, the results
     /// added up. Touches that are still hard wait for the next tick.
     fn rest(&mut self, world: &World, participants: &[Participant], meetings: &mut [Meeting]) {
-        let mut waits = std::mem::take(&mut self.waits);
-        hands::each_pair(meetings, &mut waits, |_, meeting, waits| {
-            let (twist_a, twist_b) = self.twists(meeting, |party| party.now);
-            *waits = meeting.touch.is_hard(&twist_a, &twist_b, &world.rule);
-            if *waits {
-                meeting.touch.release();
+        for at in 0..meetings.len() {
+            let waits = self.is_hard(at, |party, _| party.now, world, meetings);
+            let (gist, touch) = (&mut self.gists[at], &mut meetings[at].touch);
+            gist.waits = waits;
+            if waits {
+                touch.release();
             }
-        });
-        self.waits = waits;
-        self.add_up(world, participants, meetings, 0);
+            if waits || gist.bounced_in > 0 {
+                gist.impulse = touch.impulse();
+            }
+        }
+        self.add_up(world, participants, 0);
         for iteration in 1..=world.rule.iterations as usize {
-            hands::each(meetings, |at, meeting| {
-                if !self.waits[at] {
-                    let (twist_a, twist_b) = self.twists(meeting, |party| party.rested);
-                    let shares = self.shares(meeting, participants);
-                    meeting.touch.relax(&twist_a, &twist_b, shares, world.time.tick_s);
+            let is_last = iteration == world.rule.iterations as usize;
+            let mut gists = std::mem::take(&mut self.gists);
+            hands::each_pair(meetings, &mut gists, |_, Meeting { touch, .. }, gist| {
+                let shares = self.shares(gist, participants);
+                if !gist.waits {
+                    let (twist_a, twist_b) = self.twists(gist, |party| party.rested);
+                    touch.relax(&twist_a, &twist_b, shares, world.time.tick_s);
+                    gist.impulse = touch.impulse();
+                }
+                if is_last {
+                    let (twist_a, twist_b) = self.twists(gist, |party| party.now);
+                    let correction = || touch.correction(&twist_a, &twist_b, shares, &world.rule);
+                    gist.moved = (!gist.waits).then(correction);
+                    gist.parts = touch.parts(&twist_a, &twist_b, &world.rule);
+                    gist.is_held = touch.is_held();
                 }
             });
-            self.add_up(world, participants, meetings, iteration);
+            self.gists = gists;
+            self.add_up(world, participants, iteration);
         }
     }
 
     /// Velocities from scratch: after the bounces, with this tick's gravity and all impulses as they are now.
-    fn add_up(
-        &mut self,
-        world: &World,
-        participants: &[Participant],
-        meetings: &[Meeting],
-        iteration: usize,
-    ) {
-        hands::fill(&mut self.impulses, meetings.len(), |at| meetings[at].touch.impulse());
-        let (order, impulses) = (&self.order, &self.impulses);
+    fn add_up(&mut self, world: &World, participants: &[Participant], iteration: usize) {
+        let (order, gists) = (&self.order, &self.gists);
         hands::each(&mut self.parties, |place, party| {
             let participant = &participants[place];
             if let Some(told) = participant.standing.and_then(|standing| standing.rested.get(iteration)) {
@@ -315,8 +370,9 @@ impl Responder {
             }
             let (mut push, mut turn) = (Vec3::zeros(), Vec3::zeros());
             for &at in party.meetings(order) {
-                let (impulse, moment_a, moment_b) = impulses[at as usize];
-                if meetings[at as usize].a as usize == place {
+                let gist = &gists[at as usize];
+                let (impulse, moment_a, moment_b) = gist.impulse;
+                if gist.a as usize == place {
                     push += impulse;
                     turn += moment_a;
                 } else {
@@ -336,49 +392,29 @@ impl Responder {
     }
 
     /// Moves resting bodies apart where they overlap.
-    fn correct(&mut self, world: &World, participants: &[Participant], meetings: &[Meeting]) {
-        let mut moves = std::mem::take(&mut self.moves);
-        hands::fill(&mut moves, meetings.len(), |at| {
-            let meeting = &meetings[at];
-            let (twist_a, twist_b) = self.twists(meeting, |party| party.now);
-            let shares = self.shares(meeting, participants);
-            match self.waits[at] {
-                true => None,
-                false => Some(meeting.touch.correction(&twist_a, &twist_b, shares, &world.rule)),
-            }
-        });
-        let order = &self.order;
+    fn correct(&mut self) {
+        let (order, gists) = (&self.order, &self.gists);
         hands::each(&mut self.parties, |place, party| {
             let mut total = Twist::ZERO;
-            for &at in party.meetings(order) {
-                let Some((moved_a, moved_b)) = &moves[at as usize] else { continue };
-                let moved = if meetings[at as usize].a as usize == place { moved_a } else { moved_b };
+            for gist in party.meetings(order).iter().map(|at| &gists[*at as usize]) {
+                let Some((moved_a, moved_b)) = &gist.moved else { continue };
+                let moved = if gist.a as usize == place { moved_a } else { moved_b };
                 total.v += moved.v;
                 total.w += moved.w;
             }
             party.moved = total;
         });
-        self.moves = moves;
     }
 
     /// The flight a participant is in from the tick after `tick` on. Call after [`Responder::respond`], with the
     /// same lists.
-    pub fn onward(
-        &self,
-        world: &World,
-        tick: Tick,
-        place: usize,
-        of: &Participant,
-        meetings: &[Meeting],
-    ) -> Flight {
+    pub fn onward(&self, world: &World, tick: Tick, place: usize, of: &Participant) -> Flight {
         let (party, state) = (&self.parties[place], &of.state);
         let (mut collided, mut parts, mut held) = (false, true, false);
-        for &at in self.meetings_of(place) {
-            let meeting = &meetings[at as usize];
-            let (twist_a, twist_b) = self.twists(meeting, |party| party.now);
-            collided |= meeting.touch.fired || self.waits[at as usize];
-            parts &= meeting.touch.parts(&twist_a, &twist_b, &world.rule);
-            held |= meeting.touch.is_held();
+        for gist in self.meetings_of(place).iter().map(|at| &self.gists[*at as usize]) {
+            collided |= gist.bounced_in > 0 || gist.waits;
+            parts &= gist.parts;
+            held |= gist.is_held;
         }
         if (collided || parts) && !held {
             // A bounce is an instant change of velocity; what follows is free flight from this very tick. So is
@@ -407,18 +443,18 @@ impl Responder {
         self.parties[place].meetings(&self.order)
     }
 
-    fn twists(&self, meeting: &Meeting, which: impl Fn(&Party) -> Twist) -> (Twist, Twist) {
+    fn twists(&self, gist: &Gist, which: impl Fn(&Party) -> Twist) -> (Twist, Twist) {
         let of = |place: u32| which(&self.parties[place as usize]);
-        (of(meeting.a), meeting.b.map_or(Twist::ZERO, of))
+        (of(gist.a), gist.b.map_or(Twist::ZERO, of))
     }
 
     /// Among how many touches each side is split.
-    fn shares(&self, meeting: &Meeting, participants: &[Participant]) -> (f64, f64) {
+    fn shares(&self, gist: &Gist, participants: &[Participant]) -> (f64, f64) {
         let count = |place: u32| {
             let told = participants[place as usize].standing.map(|standing| standing.touches);
             f64::from(told.unwrap_or(self.parties[place as usize].count))
         };
-        (count(meeting.a), meeting.b.map_or(1.0, count))
+        (count(gist.a), gist.b.map_or(1.0, count))
     }
 }
 
