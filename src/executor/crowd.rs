@@ -240,7 +240,7 @@ pub struct FrameFeed {
 /// The table is swept as often as this.
 const SWEEP_EVERY: Tick = 64;
 /// If frames are rarer than this many ticks, the log is cleared between them.
-const CLEAR_EVERY: Tick = 256;
+const CLEAR_EVERY: Tick = 16;
 
 impl FrameFeed {
     /// The tick of the next frame.

@@ -30,6 +30,7 @@ pub(super) struct Workspace {
     /// What touches: pairs of bodies, then static geometry, each in order.
     touching: Vec<Touching>,
     with_statics: Vec<Touching>,
+    participants: Vec<Participant<'static>>,
     meetings: Vec<Meeting>,
     seats: Vec<u32>,
 }
@@ -58,7 +59,7 @@ pub(super) fn respond(
         world,
         moment,
         states: &space.states,
-        participants: Vec::new(),
+        participants: recycled(std::mem::take(&mut space.participants)),
         members: Vec::new(),
         seats: &mut space.seats,
         meetings: std::mem::take(&mut space.meetings),
@@ -67,7 +68,14 @@ pub(super) fn respond(
     gathering.meet(&space.touching);
     let response = gathering.response(tick, &mut space.responder);
     space.meetings = gathering.meetings;
+    space.participants = recycled(gathering.participants);
     response
+}
+
+/// The room of a list, for those of another tick.
+fn recycled<'b>(mut participants: Vec<Participant<'_>>) -> Vec<Participant<'b>> {
+    participants.clear();
+    participants.into_iter().map(|_| unreachable!("the list is empty")).collect()
 }
 
 impl Workspace {

@@ -18,6 +18,9 @@ use crate::time::Tick;
 /// The bodies of a track cover at most about so many cells each; faster ones take shorter steps.
 const CELLS_MAX: f64 = 64.0;
 
+/// Who stays near gets room for so many ticks more.
+const AHEAD: u64 = 8;
+
 /// A plan on its way through the buckets.
 #[derive(Clone)]
 pub struct Search<D: Dynamics> {
@@ -52,6 +55,13 @@ impl<D: Dynamics> Search<D> {
         let known = plan.layout.take().filter(|layout| layout.fits(&crew, &covered));
         let fault = if D::FAULTY { dynamics.fault() } else { Fault::None };
         let layout = known.unwrap_or_else(|| {
+            if plan.is_near {
+                // It will be of use for longer if it has room for where everybody is about to go.
+                let latest = later.last().unwrap_or(&crew);
+                for (bounds, (body, flight)) in covered.iter_mut().zip(latest) {
+                    *bounds = bounds.union(&dynamics.bounds(*body, flight, last, last + AHEAD));
+                }
+            }
             let mut layout = Layout::new(grid, dynamics, &crew, &covered, plan.is_near);
             if fault == Fault::LocksUnordered && plan.entity.0 % 2 == 1 {
                 layout.stops.reverse();

@@ -97,8 +97,6 @@ pub(super) struct Leg<D: Dynamics> {
     response: Box<Response<D>>,
     /// Bodies and their flights at this tick.
     pub(super) crew: Crew<D>,
-    /// What is new about them.
-    departures: Departures<D>,
 }
 
 /// What the table answers to a plan.

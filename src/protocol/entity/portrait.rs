@@ -105,7 +105,6 @@ impl<D: Dynamics> Entity<D> {
         for leg in &plan.legs {
             portray_response(&leg.response, painter);
             portray_crew(&leg.crew, painter);
-            portray_departures(&leg.departures, painter);
         }
         painter.number(u64::from(plan.response.is_some()));
         if let Some(response) = &plan.response {

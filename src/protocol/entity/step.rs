@@ -91,8 +91,8 @@ impl<D: Dynamics> Entity<D> {
     /// How the crew flies on from its local virtual time, and what is new about that.
     fn onward(&self, dynamics: &D) -> Onward<D> {
         let latest = self.history.latest().expect("invariant: it has written before");
-        let (crew, mut departures) = match &latest.response {
-            Some(response) => after(response, latest.crew()),
+        let (crew, mut departures): Onward<D> = match &latest.response {
+            Some(response) => (after(response, latest.crew()), departures(response).collect()),
             None => (latest.crew().clone(), Vec::new()),
         };
         let (crew, steered) = self.acted_on(dynamics, crew);
@@ -180,8 +180,8 @@ impl<D: Dynamics> Entity<D> {
                 return (legs, Some(response));
             }
             memories = response.memories.clone();
-            let (crew, departures) = after(&response, crew);
-            legs.push(Leg { response, crew, departures });
+            let crew = after(&response, crew);
+            legs.push(Leg { response, crew });
         }
         (legs, None)
     }
@@ -316,6 +316,8 @@ impl<D: Dynamics> Entity<D> {
                 break;
             }
             let (then, lingers) = (leg.response.memories.clone(), leg.response.lingers);
+            let took_off = departures(&leg.response).map(|(place, flight)| (place, first + 1, flight));
+            out.took_off.extend(took_off);
             self.history.push(Segment {
                 version: plan.version,
                 first,
@@ -329,7 +331,6 @@ impl<D: Dynamics> Entity<D> {
                 response: Some(leg.response),
             });
             first += 1;
-            out.took_off.extend(leg.departures.into_iter().map(|(place, flight)| (place, first, flight)));
         }
         let is_last = strangers.is_empty() && written.last == plan.last;
         self.history.push(Segment {
@@ -353,14 +354,17 @@ fn is_holding<D: Dynamics>(response: &Response<D>, bodies: usize) -> bool {
     response.lingers || bodies > LARGE_CREW && response.seen.touches > 0
 }
 
-/// The crew as it flies after a response, and what is new about that.
-fn after<D: Dynamics>(response: &Response<D>, crew: &Crew<D>) -> Onward<D> {
+/// The crew as it flies after a response.
+fn after<D: Dynamics>(response: &Response<D>, crew: &Crew<D>) -> Crew<D> {
     let mut crew = crew.clone();
-    let mut departures = Vec::with_capacity(response.flights.len());
     for (place, flight) in &response.flights {
         let at = crew.binary_search_by_key(place, |(own, _)| *own);
         crew[at.expect("invariant: responses are of the crew")].1 = flight.clone();
-        departures.push((*place, Some(flight.clone())));
     }
-    (crew, departures)
+    crew
+}
+
+/// What is new about a crew after a response.
+fn departures<D: Dynamics>(response: &Response<D>) -> impl Iterator<Item = (Place, Option<D::Flight>)> + '_ {
+    response.flights.iter().map(|(place, flight)| (*place, Some(flight.clone())))
 }
