@@ -53,11 +53,13 @@ impl<D: Dynamics> Entity<D> {
         }
         let observed = now.gvt - self.company.since;
         let is_often = self.company.encounters * SELDOM >= observed;
+        // A large crew can keep who is apart for long: it would have to respond again and again if they came back.
+        let patience = OBSERVED_LONG.max(self.members.len() as u64);
         let host = if is_often { self.host(circle) } else { None };
         let host = host.filter(|host| circle.announce(*host, self.members.len() as u32));
         let parties = match host {
             Some(host) => vec![(self.members.clone(), host)],
-            None if self.members.len() > 1 && observed >= OBSERVED_LONG => self.those_apart(circle),
+            None if self.members.len() > 1 && observed >= patience => self.those_apart(circle),
             // Somebody may yet turn up; meanwhile the crew gets to know itself.
             None if self.members.len() > 1 || is_often => return,
             None => Vec::new(),

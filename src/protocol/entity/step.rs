@@ -83,8 +83,10 @@ impl<D: Dynamics> Entity<D> {
     /// How many ticks above the lowest local virtual time it responds to contacts.
     fn contact_ahead(&self, limits: &Limits, bodies: usize) -> u64 {
         let is_large = bodies > LARGE_CREW;
-        let worthwhile =
-            if is_large { 1 + self.contact_ahead / CONTACT_AHEAD_LARGE } else { self.contact_ahead };
+        let worthwhile = match is_large {
+            true => 1 + (self.contact_ahead / CONTACT_AHEAD_LARGE).min(ALONE_MAX / bodies as u64),
+            false => self.contact_ahead,
+        };
         limits.contact_window.unwrap_or(worthwhile).min(limits.window)
     }
 
