@@ -16,6 +16,11 @@ impl fmt::Display for Digest {
     }
 }
 
+/// A body in the digest: its id and the numbers of its state.
+const BODY_BYTES: usize = 4 + 13 * 8;
+/// So many bodies are hashed at a time.
+const BATCH: usize = 32;
+
 /// Computes a [`Digest`] frame by frame.
 #[derive(Clone, Default)]
 pub struct Digester {
@@ -32,13 +37,15 @@ impl Digester {
     pub fn add(&mut self, frame: &Frame) {
         self.hash.update(&frame.index.to_le_bytes());
         self.hash.update(&frame.tick.to_le_bytes());
-        for (id, state) in &frame.bodies {
-            let mut bytes = [0u8; 4 + 13 * 8];
-            bytes[..4].copy_from_slice(&id.0.to_le_bytes());
-            for (chunk, number) in bytes[4..].chunks_exact_mut(8).zip(state.to_array()) {
-                chunk.copy_from_slice(&number.to_bits().to_le_bytes());
+        let mut bytes = [0u8; BATCH * BODY_BYTES];
+        for batch in frame.bodies.chunks(BATCH) {
+            for ((id, state), bytes) in batch.iter().zip(bytes.chunks_exact_mut(BODY_BYTES)) {
+                bytes[..4].copy_from_slice(&id.0.to_le_bytes());
+                for (chunk, number) in bytes[4..].chunks_exact_mut(8).zip(state.to_array()) {
+                    chunk.copy_from_slice(&number.to_bits().to_le_bytes());
+                }
             }
-            self.hash.update(&bytes);
+            self.hash.update(&bytes[..batch.len() * BODY_BYTES]);
         }
     }
 

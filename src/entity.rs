@@ -201,20 +201,16 @@ impl EntityActor {
                     self.has_written(now.floor);
                     self.mark(Phase::Write);
                     self.carry_out();
-                    self.schedule();
+                    match self.entity.waits_for(&commons.throttle.limits(), now) {
+                        Some(tick) => self.wait_for(tick),
+                        None => self.schedule(),
+                    }
                 }
                 None => self.carry_out(),
             },
             Step::WaitFor(tick) => {
                 self.carry_out();
-                let is_registered = self.waiting_for == Some(tick) && commons.counters.now().floor < tick;
-                self.note.waits_for = Some(tick);
-                if is_registered || runtime.wait(self.arbiter, self.entity.id(), tick) {
-                    self.waiting_for = Some(tick);
-                } else {
-                    self.waiting_for = None;
-                    self.schedule();
-                }
+                self.wait_for(tick);
             }
             Step::Owes => self.carry_out(),
             Step::Done => {
@@ -223,6 +219,19 @@ impl EntityActor {
                 }
                 self.carry_out();
             }
+        }
+    }
+
+    /// Has itself woken when the lowest local virtual time reaches a tick.
+    fn wait_for(&mut self, tick: Tick) {
+        let is_registered =
+            self.waiting_for == Some(tick) && self.runtime.commons.counters.now().floor < tick;
+        self.note.waits_for = Some(tick);
+        if is_registered || self.runtime.wait(self.arbiter, self.entity.id(), tick) {
+            self.waiting_for = Some(tick);
+        } else {
+            self.waiting_for = None;
+            self.schedule();
         }
     }
 

@@ -52,6 +52,7 @@ impl BodyState {
 
     /// Whether every number is finite.
     pub fn is_finite(&self) -> bool {
-        self.to_array().iter().all(|n| n.is_finite())
+        // Zero times what is not finite is not zero. Without branches: every body of every frame is asked.
+        self.to_array().iter().map(|n| n * 0.0).sum::<f64>() == 0.0
     }
 }

@@ -18,7 +18,7 @@ enum LaneName {
 #[command(next_help_heading = "Speculation (changes speed, never the result)")]
 pub(super) struct TuningArguments {
     /// How far a body may run ahead of the slowest one, in simulated milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 256.0, value_parser = positive)]
+    #[arg(long, value_name = "MS", default_value_t = 1024.0, value_parser = positive)]
     window: f64,
     /// Use the window as it is, instead of shorter strides for bodies that are often rolled back
     #[arg(long)]

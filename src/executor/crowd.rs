@@ -41,7 +41,7 @@ pub struct Tuning {
 impl Default for Tuning {
     fn default() -> Self {
         Tuning {
-            window: 61,
+            window: 245,
             history: 0,
             contact_window: None,
             buckets: 0,

@@ -5,12 +5,13 @@ use crate::math::Vec3;
 use crate::physics::BodyDef;
 
 /// The widest cells, in diameters of the typical body.
-pub(super) const WIDEST: f64 = 4.0;
+pub(super) const WIDEST: f64 = 8.0;
 /// Widths that are tried.
-const SCALES: [f64; 5] = [WIDEST, 3.2, 2.5, 2.0, 1.6];
+const SCALES: [f64; 8] = [WIDEST, 6.0, 5.0, 4.0, 3.2, 2.5, 2.0, 1.6];
 const NARROWEST: f64 = 1.25;
-/// With more bodies in the cell of a body than this, a cell is too wide.
-const CROWDED: f64 = 4.0;
+/// With more bodies in the cell of a body than this, a cell is too wide. Passing over somebody who is elsewhere in a
+/// cell is quick; another cell to enter and to leave is not.
+const CROWDED: f64 = 32.0;
 /// A scene with so many bodies in cells of two diameters is dense: everybody will touch somebody soon.
 const DENSE: f64 = 3.0;
 /// So many bodies tell how crowded a scene is.

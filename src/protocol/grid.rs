@@ -98,8 +98,6 @@ pub struct Grid {
 const FARTHEST: i32 = 1 << 30;
 /// Nothing sane covers more cells than this along one axis.
 const SPAN_MAX: i64 = 4096;
-/// Neighbouring cells in blocks of this many per axis share a bucket, so that near things lie near in memory.
-const BLOCK_BITS: i32 = 1;
 
 impl Grid {
     /// A grid for bodies with these radii. `scale` is the width of a cell in diameters of the typical body.
@@ -177,7 +175,7 @@ impl Grid {
         size.iter().map(|s| s.floor() + 2.0).product()
     }
 
-    /// The bucket of a cell. Blocks of cells are scattered; the cells of a block stay together.
+    /// The bucket of a cell.
     pub fn bucket(&self, cell: &Cell) -> u32 {
         self.bucket_and_rest(cell).0
     }
@@ -186,7 +184,7 @@ impl Grid {
     pub(super) fn bucket_and_rest(&self, cell: &Cell) -> (u32, u32) {
         let mut hash = u64::from(cell.level).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for c in cell.at {
-            hash = (hash ^ (c >> BLOCK_BITS) as u32 as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
+            hash = (hash ^ c as u32 as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
             hash ^= hash >> 32;
         }
         let bucket = (hash % u64::from(self.buckets)) as u32;

@@ -57,8 +57,6 @@ struct Party {
     start: Twist,
     now: Twist,
     before: Twist,
-    /// The meeting it names for the next round.
-    named: Option<u32>,
     /// Velocities with gravity and the impulses of resting touches.
     rested: Twist,
     /// Displacement and turn that undo overlaps.
@@ -100,8 +98,10 @@ pub struct Responder {
     parties: Vec<Party>,
     /// Meetings of all parties, party by party.
     order: Vec<u32>,
-    /// The meeting that each party names.
+    /// The meeting that each party names for the next round.
     names: Vec<Option<u32>>,
+    /// Parties for whom something may have changed since the start: their own velocity, or that of one they touch.
+    stirred: Vec<bool>,
     /// The gist of every meeting.
     gists: Vec<Gist>,
     /// Whose standings are being written down, and what they are so far.
@@ -159,7 +159,6 @@ impl Responder {
                 start: twist,
                 now: twist,
                 before: twist,
-                named: None,
                 rested: twist,
                 moved: Twist::ZERO,
             }
@@ -204,25 +203,31 @@ impl Responder {
     /// if each names the other and it is still hard at their present velocities. Names see the other side's
     /// velocity of one round ago, so that name and velocity can travel in one message.
     fn bounce(&mut self, world: &World, participants: &[Participant], meetings: &mut [Meeting]) {
+        self.names.clear();
+        self.names.resize(participants.len(), None);
+        self.stirred.clear();
+        self.stirred.resize(participants.len(), false);
+        for place in (0..participants.len()).filter(|place| participants[*place].standing.is_some()) {
+            self.stir(place);
+        }
         for round in 1..=world.rule.rounds {
-            let mut anyone = false;
             let mut names = std::mem::take(&mut self.names);
-            hands::fill(&mut names, participants.len(), |place| match participants[place].standing {
-                Some(standing) => self.told_name(place, standing, round, participants, meetings),
-                None => self.deepest_hard(place, round, world, meetings),
+            hands::each(&mut names, |place, named| match participants[place].standing {
+                Some(standing) => *named = self.told_name(place, standing, round, participants, meetings),
+                // Nothing has changed for those who have not been stirred, nor do they change their minds.
+                None if round > 1 && !self.stirred[place] => {}
+                None => *named = self.deepest_hard(place, round, world, meetings),
             });
-            for (party, named) in self.parties.iter_mut().zip(&names) {
-                party.named = *named;
-                anyone |= named.is_some();
-            }
             self.names = names;
-            let settled = self.parties.iter().all(|party| party.now == party.before);
+            let anyone = self.names.iter().any(Option::is_some);
+            let stirred = || self.stirred.iter().zip(&self.parties).filter(|(stirred, _)| **stirred);
+            let settled = stirred().all(|(_, party)| party.now == party.before);
             let told_more =
                 |p: &Participant| p.standing.is_some_and(|told| told.rounds.len() >= round as usize);
             if !anyone && settled && !participants.iter().any(told_more) {
                 break;
             }
-            for party in &mut self.parties {
+            for (party, _) in self.parties.iter_mut().zip(&self.stirred).filter(|(_, stirred)| **stirred) {
                 party.before = party.now;
             }
             self.bounce_named(world, meetings, round);
@@ -232,36 +237,50 @@ impl Responder {
                 }
             }
             for (teller, standing) in &mut self.told {
-                let party = &self.parties[*teller];
+                let (party, named) = (&self.parties[*teller], self.names[*teller]);
                 let id = participants[*teller].body.id;
-                let named = party.named.map(|at| other_side(&meetings[at as usize], id, participants));
+                let named = named.map(|at| other_side(&meetings[at as usize], id, participants));
                 standing.rounds.push((named, party.now));
+            }
+        }
+    }
+
+    /// A party may change its velocity: that matters to itself, and to those it touches.
+    fn stir(&mut self, place: usize) {
+        self.stirred[place] = true;
+        for gist in self.parties[place].meetings(&self.order).iter().map(|at| &self.gists[*at as usize]) {
+            for side in [Some(gist.a), gist.b].into_iter().flatten() {
+                self.stirred[side as usize] = true;
             }
         }
     }
 
     /// One round of bounces between those who name each other.
     fn bounce_named(&mut self, world: &World, meetings: &mut [Meeting], round: u32) {
-        for (at, gist) in self.gists.iter_mut().enumerate() {
-            let named = |place: u32| self.parties[place as usize].named == Some(at as u32);
-            if !named(gist.a) || !gist.b.is_none_or(named) {
+        for place in 0..self.names.len() {
+            let Some(at) = self.names[place] else { continue };
+            let Gist { a, b, .. } = self.gists[at as usize];
+            // Of two that name each other the first lets both bounce.
+            if a as usize != place || b.is_some_and(|b| self.names[b as usize] != Some(at)) {
                 continue;
             }
-            let meeting = &mut meetings[at];
-            let twist_a = self.parties[meeting.a as usize].before;
-            let twist_b = meeting.b.map_or(Twist::ZERO, |b| self.parties[b as usize].before);
-            if !meeting.touch.is_hard(&twist_a, &twist_b, &world.rule) {
+            let touch = &mut meetings[at as usize].touch;
+            let twist_a = self.parties[place].before;
+            let twist_b = b.map_or(Twist::ZERO, |b| self.parties[b as usize].before);
+            if !touch.is_hard(&twist_a, &twist_b, &world.rule) {
                 continue;
             }
-            let (after_a, after_b) = meeting.touch.bounce(&twist_a, &twist_b, &world.rule);
-            self.parties[meeting.a as usize].now = after_a;
-            if let Some(b) = meeting.b {
+            let (after_a, after_b) = touch.bounce(&twist_a, &twist_b, &world.rule);
+            touch.bounces += 1;
+            touch.fired = true;
+            touch.release();
+            self.gists[at as usize].bounced_in = round;
+            self.parties[place].now = after_a;
+            self.stir(place);
+            if let Some(b) = b {
                 self.parties[b as usize].now = after_b;
+                self.stir(b as usize);
             }
-            meeting.touch.bounces += 1;
-            meeting.touch.fired = true;
-            meeting.touch.release();
-            gist.bounced_in = round;
         }
     }
 
@@ -294,16 +313,12 @@ impl Responder {
         meetings: &[Meeting],
     ) -> bool {
         let gist = &self.gists[at];
-        let of = |side: u32| {
-            let party = &self.parties[side as usize];
-            let twist = velocities(party, side);
-            (twist, twist == party.start)
-        };
-        let ((twist_a, same_a), (twist_b, same_b)) = (of(gist.a), gist.b.map_or((Twist::ZERO, true), of));
-        if same_a && same_b && gist.bounced_in == 0 {
+        // Whoever changes its velocity stirs both sides of all its meetings.
+        if !self.stirred[gist.a as usize] {
             return gist.was_hard;
         }
-        meetings[at].touch.is_hard(&twist_a, &twist_b, &world.rule)
+        let of = |side: u32| velocities(&self.parties[side as usize], side);
+        meetings[at].touch.is_hard(&of(gist.a), &gist.b.map_or(Twist::ZERO, of), &world.rule)
     }
 
     /// The meeting that a participant has told it names, if that meeting takes part here.

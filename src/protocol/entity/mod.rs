@@ -161,6 +161,9 @@ pub struct Entity<D: Dynamics> {
     put_off: Vec<(EntityId, Message<D>)>,
     /// Ticks it flies at a time: halved by every rollback, doubled by every flight that met nobody.
     stride: u64,
+    /// Ticks it flies, by experience, before it touches something; and those since it last did.
+    free_ticks: u64,
+    since_touch: u64,
     /// Ticks ahead of global virtual time at which it responds to contacts: halved when a response was in vain,
     /// one more for every response that was not.
     contact_ahead: u64,
@@ -194,6 +197,8 @@ impl<D: Dynamics> Entity<D> {
             planned: (0, 0),
             put_off: Vec::new(),
             stride: u64::MAX,
+            free_ticks: u64::MAX,
+            since_touch: 0,
             contact_ahead: CONTACT_AHEAD_AT_FIRST,
             foresight: u64::MAX,
             company: Company::default(),
@@ -361,7 +366,15 @@ impl<D: Dynamics> Entity<D> {
         }
         let gvt = gvt + u64::from(self.has(Fault::FossilAtGvt));
         let (stats, ahead, company) = (&mut self.stats, &mut self.contact_ahead, &mut self.company);
+        let (free, since) = (&mut self.free_ticks, &mut self.since_touch);
         self.history.drop_before(gvt, |segment| {
+            *since += segment.last + 1 - segment.first;
+            if segment.touches() {
+                let seen = std::mem::take(since);
+                *free = if *free == u64::MAX { seen } else { (3 * *free + seen) / 4 };
+            } else if *free < *since {
+                *free = *since;
+            }
             if let Some(response) = &segment.response {
                 company.observe(response);
                 stats.commit(&response.seen);

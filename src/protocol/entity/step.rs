@@ -24,6 +24,8 @@ const NEAR: u64 = 8;
 pub(super) const LARGE_CREW: usize = 4;
 /// Nor do they respond to contacts as far ahead as others: taking that back would be dear.
 const CONTACT_AHEAD_LARGE: u64 = 8;
+/// Nobody plans for less than this because it has touched something often.
+pub(super) const STRIDE_AT_LEAST: u64 = 8;
 /// Bodies times ticks that a crew goes on by itself before it looks at the table again.
 const ALONE_MAX: u64 = 16_384;
 
@@ -68,16 +70,31 @@ impl<D: Dynamics> Entity<D> {
                 return Step::WaitFor((lvt - ahead).max(floor + 1));
             }
         }
-        let bound = limits.last_tick.min(floor + limits.window);
-        let stride = self.stride(limits);
-        // No more than the window, or it would wait for others to pass it.
-        let worthwhile = limits.stride_min.min(limits.window).min(stride).min(limits.last_tick - lvt).max(1);
-        let may_wait = lvt > floor || self.has(Fault::WindowHoldsTheLowest);
-        if lvt + worthwhile > bound && may_wait {
-            return Step::WaitFor((lvt + worthwhile - limits.window).max(floor + 1));
+        if let Some(tick) = self.beyond_window(limits, floor) {
+            return Step::WaitFor(tick);
         }
         let onward = self.onward(dynamics);
         Step::Write(self.plan(dynamics, limits, (lvt + 1, floor), onward, Some(floor + ahead)))
+    }
+
+    /// The tick it has to wait for, if it is so far ahead that it need not think about it: it touches nothing and
+    /// expects nothing.
+    pub fn waits_for(&self, limits: &Limits, now: Now) -> Option<Tick> {
+        let latest = self.history.latest()?;
+        let is_idle = self.owed.is_empty() && !self.writing && !latest.touches() && !latest.expectant;
+        if is_idle && latest.last < limits.last_tick { self.beyond_window(limits, now.floor) } else { None }
+    }
+
+    /// The tick it has to wait for if its next flight would leave the window.
+    fn beyond_window(&self, limits: &Limits, floor: Tick) -> Option<Tick> {
+        let lvt = self.lvt();
+        let bound = limits.last_tick.min(floor + limits.window);
+        // No more than the window, or it would wait for others to pass it.
+        let longest = limits.stride_min.min(limits.window).min(limits.last_tick - lvt);
+        let worthwhile = self.stride(limits).min(longest).max(1);
+        let may_wait = lvt > floor || self.has(Fault::WindowHoldsTheLowest);
+        let is_beyond = lvt + worthwhile > bound && may_wait;
+        is_beyond.then(|| (lvt + worthwhile - limits.window).max(floor + 1))
     }
 
     /// How many ticks above the lowest local virtual time it responds to contacts.
@@ -192,7 +209,8 @@ impl<D: Dynamics> Entity<D> {
     fn stride(&self, limits: &Limits) -> u64 {
         match limits.adaptive {
             true if self.is_held() => 1,
-            true => self.stride,
+            // Farther than that it hardly ever comes, and long flights pass many cells.
+            true => self.stride.min(self.free_ticks.max(STRIDE_AT_LEAST)),
             false => u64::MAX,
         }
     }
