@@ -34,6 +34,7 @@ fn every_shape() -> Scene {
         named_body("box", Shape::Box { half_extents: [0.2, 0.3, 0.4] }, [2.0, 1.0, 0.0]).of("red"),
         named_body("capsule", Shape::Capsule { radius: 0.2, half_height: 0.4 }, [4.0, 1.0, 0.0]),
         named_body("tube", Shape::Cylinder { radius: 0.3, half_height: 0.4 }, [6.0, 1.0, 0.0]),
+        named_body("ring", Shape::Ring { radius: 0.4, tube: 0.1 }, [0.0, 1.0, 3.0]),
         named_body("hull", Shape::Hull { points: hull }, [8.0, 1.0, 0.0]).of("red"),
         Body::new(Shape::Sphere { radius: 0.25 }, [0.0, 3.0, 0.0]).of("red"),
     ];
@@ -88,21 +89,22 @@ fn a_run_with_every_shape_becomes_a_sound_file() {
     let mut file = Vec::new();
     gltf::write(&scene, frames.iter().cloned().map(Ok), GltfOptions::default(), &mut file).unwrap();
     let glb = Glb::checked(&file);
-    assert_eq!(glb.list("nodes").len(), 9);
+    assert_eq!(glb.list("nodes").len(), 10);
     let pi = std::f64::consts::PI;
     let table = [
         ("ball", 4.0 / 3.0 * pi * 0.125),
         ("box", 8.0 * 0.2 * 0.3 * 0.4),
         ("capsule", 4.0 / 3.0 * pi * 0.008 + pi * 0.04 * 0.8),
         ("tube", pi * 0.09 * 0.8),
+        ("ring", 2.0 * pi * pi * 0.4 * 0.01),
         ("hull", 1.0 / 6.0),
-        ("body 5", 4.0 / 3.0 * pi * 0.015_625),
+        ("body 6", 4.0 / 3.0 * pi * 0.015_625),
     ];
     for (name, expected) in table {
         let share = glb.volume(name) / expected;
         assert!((0.97..1.000_01).contains(&share), "{name}: {share}");
     }
-    for (body, name) in ["ball", "box", "capsule", "tube", "hull", "body 5"].iter().enumerate() {
+    for (body, name) in ["ball", "box", "capsule", "tube", "ring", "hull", "body 6"].iter().enumerate() {
         let (times, places, interpolation) = glb.channel(name, "translation").expect("it falls");
         assert_eq!((times.len(), interpolation), (frames.len(), "LINEAR"));
         for (place, frame) in places.iter().zip(&frames) {

@@ -42,6 +42,7 @@ fn any_shape() -> impl Strategy<Value = Shape> {
         2 => prop::array::uniform3(size.clone()).prop_map(|half_extents| Shape::Box { half_extents }),
         1 => (size.clone(), size.clone()).prop_map(|(radius, half_height)| Shape::Capsule { radius, half_height }),
         1 => (size.clone(), size).prop_map(|(radius, half_height)| Shape::Cylinder { radius, half_height }),
+        1 => (0.2..0.8f64, 0.05..0.19f64).prop_map(|(radius, tube)| Shape::Ring { radius, tube }),
         1 => Just(Shape::Hull { points: tetrahedron }),
     ]
 }

@@ -20,6 +20,7 @@ fn shape() -> impl Strategy<Value = Shape> {
         Just(Shape::Box { half_extents: [0.1, 0.3, 0.7] }),
         Just(Shape::Capsule { radius: 0.2, half_height: 0.6 }),
         Just(Shape::Cylinder { radius: 0.5, half_height: 0.1 }),
+        Just(Shape::Ring { radius: 0.5, tube: 0.1 }),
         Just(Shape::Hull {
             points: vec![
                 [0.5, 0.0, 0.0],

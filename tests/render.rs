@@ -61,6 +61,7 @@ fn busy_scene() -> (Vec<Drawable>, Vec<Drawable>) {
     bodies.push(drawable(Shape::Box { half: Vec3::new(0.5, 0.3, 0.4) }, [0.0, 4.0, 0.0]));
     bodies.push(drawable(Shape::Capsule { radius: 0.3, half_height: 0.4 }, [1.5, 4.0, 0.0]));
     bodies.push(drawable(Shape::Cylinder { radius: 0.3, half_height: 0.4 }, [-1.5, 4.0, 0.0]));
+    bodies.push(drawable(Shape::Ring { radius: 0.5, tube: 0.1 }, [0.0, 5.0, 0.0]));
     let wall = |x: [f64; 3], half: [f64; 3]| Drawable {
         color: STATIC_COLOR,
         ..drawable(Shape::Box { half: half.into() }, x)

@@ -134,6 +134,18 @@ fn sizes_have_ranges() {
 }
 
 #[test]
+fn a_ring_has_a_hole() {
+    let ring = |radius, tube| move |s: &mut Scene| s.bodies[1].shape = Shape::Ring { radius, tube };
+    for wrong in [0.0, -1.0, 0.9e-6, 1.1e6, f64::NAN] {
+        assert_refused(ring(wrong, 0.1), "body[1].shape.ring.radius", "");
+        assert_refused(ring(1.0, wrong), "body[1].shape.ring.tube", "");
+    }
+    assert_refused(ring(0.5, 0.5), "body[1].shape.ring.tube", "less than `radius`, which is 0.5");
+    assert_refused(ring(0.5, 0.7), "body[1].shape.ring.tube", "middle of the tube");
+    assert_accepted(ring(0.5, 0.49));
+}
+
+#[test]
 fn unit_vectors_must_be_unit_and_the_right_one_is_told() {
     let turned = |s: &mut Scene, q: [f64; 4]| s.bodies[0].orientation = q;
     assert_refused(
@@ -326,6 +338,7 @@ fn fast_bodies_are_warned_of_once() {
         (Shape::Box { half_extents: [1.0, 0.25, 1.0] }, 0.5),
         (Shape::Capsule { radius: 0.25, half_height: 1.0 }, 0.5),
         (Shape::Cylinder { radius: 1.0, half_height: 0.25 }, 0.5),
+        (Shape::Ring { radius: 1.0, tube: 0.25 }, 0.5),
         (Shape::Hull { points: vec![[0.0; 3], [2.0, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 2.0]] }, 0.5),
     ] {
         let mut scene = Scene { bodies: vec![Body::new(shape, [0.0; 3])], ..Scene::default() };

@@ -45,6 +45,7 @@ fn any_shape() -> BoxedStrategy<Shape> {
         (any_number(), any_number()).prop_map(|(radius, half_height)| Shape::Capsule { radius, half_height }),
         (any_number(), any_number())
             .prop_map(|(radius, half_height)| Shape::Cylinder { radius, half_height }),
+        (any_number(), any_number()).prop_map(|(radius, tube)| Shape::Ring { radius, tube }),
         points().prop_map(|points| Shape::Hull { points }),
         any_vector().prop_map(|normal| Shape::HalfSpace { normal }),
         (proptest::option::of(any_text()), points(), vec(any::<[u32; 3]>(), 0..12))

@@ -74,6 +74,7 @@ fn kind(shape: &Shape) -> (&'static str, &'static str) {
         Shape::Box { .. } => ("box", "boxes"),
         Shape::Capsule { .. } => ("capsule", "capsules"),
         Shape::Cylinder { .. } => ("cylinder", "cylinders"),
+        Shape::Ring { .. } => ("ring", "rings"),
         Shape::Hull { .. } => ("hull", "hulls"),
         Shape::HalfSpace { .. } => ("half-space", "half-spaces"),
         Shape::Mesh { .. } => ("mesh", "meshes"),

@@ -31,6 +31,8 @@ pub(super) enum Form {
     Capsule(u64),
     /// Of radius and half height one.
     Cylinder,
+    /// Of radius one, with the radius of its tube as the bits of a number.
+    Ring(u64),
     /// Two by two, facing +Y: as much of a half-space as can be shown.
     Plane,
     /// Flat triangles: bits of the vertices, and indices.
@@ -49,6 +51,7 @@ impl Form {
             Shape::Cylinder { radius, half_height } => {
                 (Form::Cylinder, Vec3::new(*radius, *half_height, *radius))
             }
+            Shape::Ring { radius, tube } => (Form::Ring((tube / radius).to_bits()), Vec3::repeat(*radius)),
             Shape::HalfSpace { .. } => (Form::Plane, Vec3::repeat(1.0)),
             Shape::Hull(hull) => {
                 let (points, triangles) = hull.to_trimesh();
@@ -71,6 +74,7 @@ impl Form {
             Form::Box => "box",
             Form::Capsule(_) => "capsule",
             Form::Cylinder => "cylinder",
+            Form::Ring(_) => "ring",
             Form::Plane => "plane",
             Form::Faceted(..) => "mesh",
         }
@@ -82,13 +86,14 @@ impl Form {
             Form::Sphere => revolved(&round_profile(0.0)),
             Form::Capsule(half_height) => revolved(&round_profile(f64::from_bits(*half_height))),
             Form::Cylinder => revolved(&[
-                Ring { radius: 0.0, height: -1.0, normal: [0.0, -1.0] },
-                Ring { radius: 1.0, height: -1.0, normal: [0.0, -1.0] },
-                Ring { radius: 1.0, height: -1.0, normal: [1.0, 0.0] },
-                Ring { radius: 1.0, height: 1.0, normal: [1.0, 0.0] },
-                Ring { radius: 1.0, height: 1.0, normal: [0.0, 1.0] },
-                Ring { radius: 0.0, height: 1.0, normal: [0.0, 1.0] },
+                Hoop { radius: 0.0, height: -1.0, normal: [0.0, -1.0] },
+                Hoop { radius: 1.0, height: -1.0, normal: [0.0, -1.0] },
+                Hoop { radius: 1.0, height: -1.0, normal: [1.0, 0.0] },
+                Hoop { radius: 1.0, height: 1.0, normal: [1.0, 0.0] },
+                Hoop { radius: 1.0, height: 1.0, normal: [0.0, 1.0] },
+                Hoop { radius: 0.0, height: 1.0, normal: [0.0, 1.0] },
             ]),
+            Form::Ring(tube) => revolved(&tube_profile(f64::from_bits(*tube))),
             Form::Box => {
                 let (points, triangles) = Cuboid::new(crate::math::to_parry(Vec3::repeat(1.0))).to_trimesh();
                 faceted(&points.into_iter().map(from_parry).collect::<Vec<_>>(), &triangles)
@@ -112,27 +117,38 @@ fn bits(point: Vec3) -> [u64; 3] {
 
 /// A circle about the Y axis on a surface of revolution, with the outward and upward parts of its normal.
 #[derive(Clone, Copy)]
-struct Ring {
+struct Hoop {
     radius: f64,
     height: f64,
     normal: [f64; 2],
 }
 
 /// Rings of a ball of radius one whose halves are pulled apart, from the lower pole to the upper.
-fn round_profile(half_height: f64) -> Vec<Ring> {
-    let ring = |step: u32, side: f64| {
+fn round_profile(half_height: f64) -> Vec<Hoop> {
+    let hoop = |step: u32, side: f64| {
         let (sin, cos) = libm::sincos(FRAC_PI_2 * f64::from(step) / f64::from(STACKS));
         // At the pole the cosine is a little off zero, and the mesh would have a hole.
         let radius = if step == STACKS { 0.0 } else { cos };
-        Ring { radius, height: side * (half_height + sin), normal: [radius, side * sin] }
+        Hoop { radius, height: side * (half_height + sin), normal: [radius, side * sin] }
     };
-    let lower = (0..=STACKS).rev().map(|step| ring(step, -1.0));
-    let upper = (0..=STACKS).map(|step| ring(step, 1.0));
+    let lower = (0..=STACKS).rev().map(|step| hoop(step, -1.0));
+    let upper = (0..=STACKS).map(|step| hoop(step, 1.0));
     lower.chain(upper).collect()
 }
 
+/// Circles of a ring of radius one, once around its tube: from the outside over the top to the inside and back below.
+/// The last is where the first is.
+fn tube_profile(tube: f64) -> Vec<Hoop> {
+    let around = 4 * STACKS;
+    let hoop = |step: u32| {
+        let (sin, cos) = libm::sincos(2.0 * PI * f64::from(step % around) / f64::from(around));
+        Hoop { radius: 1.0 + tube * cos, height: tube * sin, normal: [cos, sin] }
+    };
+    (0..=around).map(hoop).collect()
+}
+
 /// Turns a profile, given from bottom to top, about the Y axis.
-fn revolved(profile: &[Ring]) -> TriangleMesh {
+fn revolved(profile: &[Hoop]) -> TriangleMesh {
     let mut mesh = TriangleMesh { positions: Vec::new(), normals: Vec::new(), triangles: Vec::new() };
     for ring in profile {
         for segment in 0..SEGMENTS {
@@ -253,6 +269,7 @@ mod tests {
             (Shape::Box { half: Vec3::new(0.1, 0.2, 0.3) }, 0.048),
             (Shape::Cylinder { radius: r, half_height: h }, tube),
             (Shape::Capsule { radius: r, half_height: h }, tube + ball),
+            (Shape::Ring { radius: h, tube: r }, 2.0 * PI * PI * h * r * r),
             (tetrahedron, 1.0 / 6.0),
         ];
         for (shape, expected) in table {

@@ -27,7 +27,8 @@ pub enum Case {
     Apart,
     /// (iii): a shared body that only touches what lives in the other's worker is no longer shared.
     Released,
-    /// (iv): a shared body stays shared because it bridges workers.
+    /// (iv): a shared body stays shared because it bridges workers; or two would go to one worker although another
+    /// begins within the depth of sharing.
     Bridge,
     /// (v): two bodies shared by the same workers go to the one with the least load.
     Together,
@@ -117,6 +118,25 @@ impl Assignment {
         workers.len() > 1
     }
 
+    /// Whether somebody within `gamma` constraints lives in one of these workers alone: whoever leaves them then eats up
+    /// the depth of sharing.
+    fn borders(
+        &self,
+        body: u32,
+        workers: WorkerSet,
+        gamma: u32,
+        graph: &ConstraintGraph,
+        walk: &mut Walk,
+    ) -> bool {
+        let mut found = false;
+        walk.from(graph, body, gamma, |other, _| {
+            let alone = self.sets[other as usize];
+            found = alone.len() == 1 && alone.is_within(workers);
+            !found
+        });
+        found
+    }
+
     /// Treats one contact.
     pub fn meet(&mut self, a: u32, b: u32, gamma: u32, graph: &ConstraintGraph, walk: &mut Walk) -> Case {
         let (of_a, of_b) = (self.sets[a as usize], self.sets[b as usize]);
@@ -144,6 +164,10 @@ impl Assignment {
             && let Some(lightest) = self.lightest(of_a)
         {
             let others = of_a.without(WorkerSet::one(lightest));
+            let mut borders = |body| gamma > 0 && self.borders(body, others, gamma, graph, walk);
+            if borders(a) || borders(b) {
+                return Case::Bridge;
+            }
             self.deactivate(a, others);
             self.deactivate(b, others);
             return Case::Together;
@@ -261,6 +285,19 @@ mod tests {
         let workers: &[&[u32]] = &[&[RED, GREEN], &[RED, GREEN], &[RED], &[RED]];
         let (case, sets) = after(workers, &[(0, 1)], 0, false);
         assert_eq!((case, sets[0], sets[1]), (Case::Together, set(&[GREEN]), set(&[GREEN])));
+    }
+
+    #[test]
+    fn case_v_leaves_the_depth_of_sharing_alone() {
+        let workers: &[&[u32]] = &[&[RED, GREEN], &[RED, GREEN], &[RED, GREEN], &[RED], &[GREEN], &[GREEN]];
+        let edges = [(0, 1), (1, 2), (2, 3), (0, 4)];
+        // Red begins three constraints from the one and two from the other.
+        for (gamma, case) in [(0, Case::Together), (1, Case::Together), (2, Case::Bridge), (3, Case::Bridge)]
+        {
+            let (found, sets) = after(workers, &edges, gamma, false);
+            let expected = if case == Case::Bridge { set(&[RED, GREEN]) } else { set(&[RED]) };
+            assert_eq!((found, sets[0], sets[1]), (case, expected, expected), "{gamma}");
+        }
     }
 
     #[test]

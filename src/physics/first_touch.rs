@@ -104,7 +104,7 @@ fn first_touch_with(
     to: Tick,
 ) -> Option<Tick> {
     let placed = Placed { shape: &object.shape, x: object.x, q: object.q };
-    let convex = !matches!(object.shape, Shape::Mesh(_));
+    let convex = !matches!(object.shape, Shape::Mesh(_) | Shape::Ring { .. });
     let mut cursor = FlightCursor::new(*flight);
     let mut tick = from;
     while tick <= to {

@@ -98,6 +98,12 @@ pub(crate) fn massive(shape: Shape, density: f64) -> Option<Massive> {
             let across = tube * (r * r / 4.0 + l * l / 3.0) + caps * (0.4 * r * r + l * l + 0.75 * l * r);
             at_origin(shape, tube + caps, Inertia::about_body_axes(Vec3::new(across, along, across)))
         }
+        Shape::Ring { radius, tube } => {
+            let (r2, t2) = (radius * radius, tube * tube);
+            let mass = density * (2.0 * PI * PI * radius * t2);
+            let (along, across) = (mass * (r2 + 0.75 * t2), mass * (0.5 * r2 + 0.625 * t2));
+            at_origin(shape, mass, Inertia::about_body_axes(Vec3::new(across, along, across)))
+        }
         Shape::Hull(hull) => massive_hull(&hull, density),
         Shape::HalfSpace { .. } | Shape::Mesh(_) => None,
     }

@@ -1,10 +1,14 @@
 //! Shapes made ready for contact kernels, with their mass and bounds.
 
+use std::f64::consts::TAU;
 use std::sync::Arc;
 
 use parry3d::shape::{ConvexPolyhedron, SharedShape, TriMesh};
 
 use crate::math::{Quat, Vec3, from_parry, rotation_matrix, to_parry, to_parry_pose};
+
+/// Capsules that stand for a ring where others are asked about it.
+const RING_CORNERS: u32 = 32;
 
 /// A shape about its centre of mass.
 #[derive(Clone)]
@@ -32,6 +36,13 @@ pub enum Shape {
         radius: f64,
         /// Half its length.
         half_height: f64,
+    },
+    /// A ring about local Y: the points within `tube` of a circle.
+    Ring {
+        /// From the centre to the middle of the tube.
+        radius: f64,
+        /// Radius of the tube.
+        tube: f64,
     },
     /// A convex polyhedron about its centre of mass.
     Hull(Arc<ConvexPolyhedron>),
@@ -99,6 +110,7 @@ impl Shape {
             Shape::Box { half } => SharedShape::cuboid(half.x, half.y, half.z),
             Shape::Capsule { radius, half_height } => SharedShape::capsule_y(*half_height, *radius),
             Shape::Cylinder { radius, half_height } => SharedShape::cylinder(*half_height, *radius),
+            Shape::Ring { radius, tube } => ring_of_capsules(*radius, *tube),
             Shape::Hull(hull) => SharedShape(hull.clone()),
             Shape::HalfSpace { normal } => SharedShape::halfspace(to_parry(*normal)),
             Shape::Mesh(mesh) => SharedShape(mesh.clone()),
@@ -112,6 +124,7 @@ impl Shape {
             Shape::Box { half } => half.norm(),
             Shape::Capsule { radius, half_height } => half_height + radius,
             Shape::Cylinder { radius, half_height } => (radius * radius + half_height * half_height).sqrt(),
+            Shape::Ring { radius, tube } => radius + tube,
             Shape::Hull(hull) => hull.points().iter().map(|p| from_parry(*p).norm()).fold(0.0, f64::max),
             Shape::HalfSpace { .. } => f64::INFINITY,
             Shape::Mesh(mesh) => mesh.vertices().iter().map(|p| from_parry(*p).norm()).fold(0.0, f64::max),
@@ -125,6 +138,7 @@ impl Shape {
             Shape::Box { half } => 2.0 * half.min(),
             Shape::Capsule { radius, .. } => 2.0 * radius,
             Shape::Cylinder { radius, half_height } => 2.0 * radius.min(*half_height),
+            Shape::Ring { tube, .. } => 2.0 * tube,
             Shape::Hull(hull) => {
                 let aabb = hull.local_aabb();
                 from_parry(aabb.maxs - aabb.mins).min()
@@ -148,6 +162,10 @@ impl Shape {
                 let disc = axis.map(|c| (1.0 - c * c).max(0.0).sqrt()) * *radius;
                 Aabb::about(x, axis.abs() * *half_height + disc)
             }
+            Shape::Ring { radius, tube } => {
+                let disc = (q * Vec3::y()).map(|c| (1.0 - c * c).max(0.0).sqrt()) * *radius;
+                Aabb::about(x, disc + Vec3::repeat(*tube))
+            }
             Shape::Hull(hull) => {
                 let mut bounds =
                     Aabb { min: Vec3::repeat(f64::INFINITY), max: Vec3::repeat(f64::NEG_INFINITY) };
@@ -166,4 +184,16 @@ impl Shape {
             }
         }
     }
+}
+
+/// A ring as parry can see it: a closed chain of capsules, with corners on the circle.
+fn ring_of_capsules(radius: f64, tube: f64) -> SharedShape {
+    let corner = |at: u32| {
+        let (sin, cos) = libm::sincos(TAU * f64::from(at) / f64::from(RING_CORNERS));
+        to_parry(Vec3::new(radius * cos, 0.0, radius * sin))
+    };
+    let still = to_parry_pose(Vec3::zeros(), &Quat::identity());
+    let capsules =
+        (0..RING_CORNERS).map(|at| (still, SharedShape::capsule(corner(at), corner(at + 1), tube)));
+    SharedShape::compound(capsules.collect())
 }

@@ -255,6 +255,7 @@ fn shape(shape: &scene::Shape, field: impl Fn() -> String) -> Result<Shape, Scen
         scene::Shape::Cylinder { radius, half_height } => {
             Shape::Cylinder { radius: *radius, half_height: *half_height }
         }
+        scene::Shape::Ring { radius, tube } => Shape::Ring { radius: *radius, tube: *tube },
         scene::Shape::Hull { points: corners } => {
             let hull = ConvexPolyhedron::from_convex_hull(&points(corners)).ok_or_else(|| SceneError {
                 field: format!("{}.shape.hull.points", field()),

@@ -14,6 +14,7 @@ mod framing;
 mod group;
 mod image;
 mod palette;
+mod ring;
 mod shade;
 mod solid;
 mod stage;

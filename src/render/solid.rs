@@ -8,6 +8,7 @@ use std::sync::Arc;
 use parry3d::query::{Ray as ParryRay, RayCast, RayCullingMode};
 use parry3d::shape::{ConvexPolyhedron, SharedShape, TriMesh};
 
+use super::ring::Ring;
 use crate::math::{Mat3, Vec3, from_parry, to_parry};
 use crate::physics::Shape;
 
@@ -50,7 +51,7 @@ impl Span {
     pub const ALL: Span = Span { from: 0.0, to: f64::INFINITY };
 
     #[inline]
-    fn holds(&self, t: f64) -> bool {
+    pub fn holds(&self, t: f64) -> bool {
         t > self.from && t < self.to
     }
 }
@@ -67,6 +68,7 @@ pub(super) enum Solid {
         radius: f64,
         half_height: f64,
     },
+    Ring(Ring),
     /// The points with `normal * p <= offset` for every pair.
     Polytope(Vec<(Vec3, f64)>),
     HalfSpace {
@@ -87,6 +89,7 @@ impl Solid {
             Shape::Cylinder { radius, half_height } => {
                 Solid::Cylinder { radius: *radius, half_height: *half_height }
             }
+            Shape::Ring { radius, tube } => Solid::Ring(Ring { radius: *radius, tube: *tube }),
             Shape::Hull(hull) => Solid::Polytope(face_planes(hull)),
             Shape::HalfSpace { normal } => Solid::HalfSpace { normal: *normal },
             Shape::Mesh(mesh) => Solid::Mesh(mesh.clone()),
@@ -106,6 +109,7 @@ impl Solid {
             Solid::Sphere { .. } => return None,
             Solid::Box { half } => enter_box(half, &local, span),
             Solid::Cylinder { radius, half_height } => enter_cylinder(*radius, *half_height, &local, span),
+            Solid::Ring(ring) => ring.enter(&local, span),
             Solid::Polytope(planes) => enter_polytope(planes, &local, span),
             Solid::HalfSpace { normal } => enter_half_space(normal, &local, span),
             Solid::Mesh(mesh) => enter_mesh(mesh, &local, span, front_only),
@@ -122,6 +126,7 @@ impl Solid {
             Solid::Cylinder { radius, half_height } => {
                 p.y.abs() <= *half_height && p.x * p.x + p.z * p.z <= radius * radius
             }
+            Solid::Ring(ring) => ring.contains(p),
             Solid::Polytope(planes) => planes.iter().all(|(normal, offset)| normal.dot(p) <= *offset),
             Solid::HalfSpace { normal } => normal.dot(p) <= 0.0,
             Solid::Mesh(_) => false,

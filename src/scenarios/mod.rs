@@ -8,6 +8,7 @@ mod bouncing;
 mod bowl;
 mod bridge;
 mod building;
+mod chain_net;
 mod cylinders;
 mod gas;
 mod golden;
@@ -177,6 +178,15 @@ pub const SCENARIOS: &[Scenario] = &[
         seconds: 4.0,
         parameters: &[],
         builder: bridge::build_four_way,
+    },
+    Scenario {
+        name: "chain-net",
+        summary: "a net of interlocked rings falls into its links and swings between two rows that hold it",
+        scaling: "the largest whole net with at most as many rings: 3724 is 49 rows of 76",
+        bodies: 3724,
+        seconds: 4.0,
+        parameters: &[],
+        builder: chain_net::build,
     },
 ];
 

@@ -61,7 +61,7 @@ fn symmetric(draw: u64) -> f64 {
 
 #[test]
 fn defaults_have_the_promised_bodies_and_run_under_their_name() {
-    let expected = [500, 500, 200, 1000, 1000, 1953, 10, 5, 16, 2408, 1798, 1691];
+    let expected = [500, 500, 200, 1000, 1000, 1953, 10, 5, 16, 2408, 1798, 1691, 3724];
     for (scenario, count) in SCENARIOS.iter().zip(expected) {
         let scene = default_of(scenario);
         assert_eq!((scene.bodies.len(), scenario.bodies as usize), (count, count), "{}", scenario.name);
@@ -86,6 +86,10 @@ fn every_scenario_scales() {
                 "pyramid" => rows * (rows + 1) / 2,
                 "bridge" => 9 * (bodies.saturating_sub(16) / 9).max(1) + 16,
                 "four-way-bridge" => 36 * (bodies.saturating_sub(35) / 36).max(1) + 35,
+                "chain-net" => {
+                    let across = (1..=bodies).rev().find(|n| n * n * 49 <= bodies * 76).unwrap_or(1);
+                    bodies / across * across
+                }
                 _ => bodies,
             };
             assert_eq!(scene.bodies.len(), count as usize, "{} {bodies}", scenario.name);

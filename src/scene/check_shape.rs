@@ -40,6 +40,11 @@ pub(super) fn check_shape(at: &At, shape: &Shape, role: Role) -> Result<(), Scen
             check_range(at.field("shape.cylinder.radius"), *radius, SIZE_M)?;
             check_range(at.field("shape.cylinder.half_height"), *half_height, SIZE_M)
         }
+        Shape::Ring { radius, tube } => {
+            check_range(at.field("shape.ring.radius"), *radius, SIZE_M)?;
+            check_range(at.field("shape.ring.tube"), *tube, SIZE_M)?;
+            check_hole(at, *radius, *tube)
+        }
         Shape::Hull { points } => check_hull(at, points),
         Shape::HalfSpace { .. } if role == Role::Body => {
             Err(static_only(at, "a half-space", "a big box, or move it to `[[static]]`"))
@@ -56,6 +61,17 @@ pub(super) fn check_shape(at: &At, shape: &Shape, role: Role) -> Result<(), Scen
 
 fn static_only(at: &At, what: &str, instead: &str) -> SceneError {
     SceneError::new(at.field("shape").text(), format!("{what} cannot move"), format!("use {instead}"))
+}
+
+fn check_hole(at: &At, radius: f64, tube: f64) -> Result<(), SceneError> {
+    if tube < radius {
+        return Ok(());
+    }
+    Err(SceneError::new(
+        at.field("shape.ring.tube").text(),
+        format!("is {tube:?}: the ring has no hole"),
+        format!("use less than `radius`, which is {radius:?}; `radius` reaches to the middle of the tube"),
+    ))
 }
 
 fn check_hull(at: &At, points: &[[f64; 3]]) -> Result<(), SceneError> {
@@ -167,6 +183,7 @@ pub(super) fn thickness_m(shape: &Shape) -> f64 {
         Shape::Sphere { radius } | Shape::Capsule { radius, .. } => 2.0 * radius,
         Shape::Box { half_extents: [x, y, z] } => 2.0 * x.min(*y).min(*z),
         Shape::Cylinder { radius, half_height } => 2.0 * radius.min(*half_height),
+        Shape::Ring { tube, .. } => 2.0 * tube,
         Shape::Hull { points } => (0..3)
             .map(|axis| {
                 let along = points.iter().map(|point| point[axis]);

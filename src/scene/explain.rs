@@ -186,10 +186,11 @@ pub(super) fn hint(field: &str) -> &'static str {
         "box" => "write `{ box = { half_extents = [0.5, 0.5, 0.5] } }`",
         "capsule" => "write `{ capsule = { radius = 0.5, half_height = 1.0 } }`",
         "cylinder" => "write `{ cylinder = { radius = 0.5, half_height = 1.0 } }`",
+        "ring" => "write `{ ring = { radius = 0.5, tube = 0.1 } }`",
         "hull" => "write `{ hull = { points = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]] } }`",
         "half_space" => "write `{ half_space = { normal = [0, 1, 0] } }`",
         "mesh" => "write `{ mesh = { file = \"ground.obj\" } }`, or `vertices` and `triangles` in place",
-        "radius" | "half_height" => "write a length in metres, such as 0.5",
+        "radius" | "half_height" | "tube" => "write a length in metres, such as 0.5",
         "half_extents" => "write half the edge lengths in metres, such as `half_extents = [0.5, 0.5, 0.5]`",
         "normal" => "write a unit vector, such as `normal = [0, 1, 0]`",
         "points" | "vertices" => {

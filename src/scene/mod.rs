@@ -134,6 +134,13 @@ pub enum Shape {
         /// Half its length, metres.
         half_height: f64,
     },
+    /// A ring about local Y: a bent tube with a hole in the middle.
+    Ring {
+        /// From the centre to the middle of the tube, metres.
+        radius: f64,
+        /// Radius of the tube, metres; smaller than `radius`.
+        tube: f64,
+    },
     /// The convex hull of some points. The body's position is where the points' origin is at the start;
     /// frames report the centre of mass.
     Hull {

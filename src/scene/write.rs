@@ -147,6 +147,9 @@ fn shape_text(shape: &Shape) -> String {
         }
         Shape::Capsule { radius, half_height } => round_shape_text("capsule", *radius, *half_height),
         Shape::Cylinder { radius, half_height } => round_shape_text("cylinder", *radius, *half_height),
+        Shape::Ring { radius, tube } => {
+            format!("{{ ring = {{ radius = {}, tube = {} }} }}", number(*radius), number(*tube))
+        }
         Shape::Hull { points } => format!("{{ hull = {{ points = {} }} }}", list(points, |p| numbers(p))),
         Shape::HalfSpace { normal } => format!("{{ half_space = {{ normal = {} }} }}", numbers(normal)),
         Shape::Mesh { file, vertices, triangles } => {

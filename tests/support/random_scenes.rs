@@ -226,7 +226,7 @@ fn shape(balls_only: bool, kind: Kind, size: f64, random: &mut Random) -> Shape 
         return Shape::Sphere { radius: size };
     }
     let boxy = kind == Kind::Columns && random.chance(0.6);
-    match if boxy { 1 } else { random.below(6) } {
+    match if boxy { 1 } else { random.below(7) } {
         0 | 5 => Shape::Sphere { radius: size },
         1 if matches!(kind, Kind::Columns | Kind::Lattice) => Shape::Box { half_extents: [size; 3] },
         1 => Shape::Box {
@@ -234,6 +234,7 @@ fn shape(balls_only: bool, kind: Kind, size: f64, random: &mut Random) -> Shape 
         },
         2 => Shape::Capsule { radius: size * random.range(0.3, 0.6), half_height: size * 0.4 },
         3 => Shape::Cylinder { radius: size * random.range(0.3, 0.8), half_height: size * 0.5 },
+        4 => Shape::Ring { radius: size * 0.7, tube: size * random.range(0.1, 0.3) },
         _ => Shape::Hull { points: hull(size, random) },
     }
 }
@@ -285,7 +286,7 @@ fn add_statics(scene: &mut Scene, kind: Kind, random: &mut Random) {
 
 /// Some static geometry near the bodies.
 fn obstacle(random: &mut Random) -> StaticObject {
-    let shape = match random.below(7) {
+    let shape = match random.below(8) {
         0 => Shape::Sphere { radius: random.range(0.3, 2.0) },
         1 => Shape::Box {
             half_extents: [random.range(0.2, 2.0), random.range(0.1, 0.5), random.range(0.2, 2.0)],
@@ -293,7 +294,8 @@ fn obstacle(random: &mut Random) -> StaticObject {
         2 => Shape::Capsule { radius: 0.4, half_height: random.range(0.2, 2.0) },
         3 => Shape::Cylinder { radius: random.range(0.2, 1.0), half_height: 1.0 },
         4 => Shape::Hull { points: hull(2.0, random) },
-        5 => Shape::HalfSpace { normal: [0.6, 0.8, 0.0] },
+        5 => Shape::Ring { radius: random.range(0.5, 1.5), tube: 0.2 },
+        6 => Shape::HalfSpace { normal: [0.6, 0.8, 0.0] },
         _ => Shape::Mesh {
             file: None,
             vertices: vec![

@@ -58,6 +58,8 @@ fn with_parry<T>(shape: &Shape, ask: impl FnOnce(&dyn ParryShape) -> T) -> T {
             ask(&Capsule::new(along_y(-half_height), along_y(*half_height), *radius))
         }
         Shape::Cylinder { radius, half_height } => ask(&Cylinder::new(*half_height, *radius)),
+        // Rings have a kernel of their own.
+        Shape::Ring { .. } => ask(&*shape.to_parry().0),
         Shape::Hull(hull) => ask(&**hull),
         Shape::HalfSpace { normal } => ask(&HalfSpace::new(to_parry(*normal))),
         Shape::Mesh(mesh) => ask(&**mesh),

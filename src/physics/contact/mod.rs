@@ -1,13 +1,14 @@
 //! Contact kernels: where two shapes meet, as pure functions of their poses.
 //!
 //! A kernel sees the pair and nothing else, never what was computed before, so that every executor finds the
-//! same points. Kernels are our own where they are hot (balls against everything, boxes against boxes and
+//! same points. Kernels are our own where they are hot (balls and rings against everything, boxes against boxes and
 //! planes); the rest is asked of parry, afresh each time.
 
 mod box_box;
 mod box_plane;
 mod general;
 mod reduce;
+mod ring;
 mod sphere;
 mod triangle;
 
@@ -108,6 +109,8 @@ pub fn contact(a: &Placed, b: &Placed, reach: f64) -> Manifold {
         (Shape::Sphere { radius: ra }, Shape::Sphere { radius: rb }) => {
             sphere::against_sphere(a.x, *ra, b.x, *rb, reach)
         }
+        (Shape::Ring { radius, tube }, _) => ring::against(a, *radius, *tube, b, reach),
+        (_, Shape::Ring { radius, tube }) => ring::against(b, *radius, *tube, a, reach).flipped(),
         (Shape::Sphere { radius }, _) => sphere::against(a.x, *radius, b, reach),
         (_, Shape::Sphere { radius }) => sphere::against(b.x, *radius, a, reach).flipped(),
         (Shape::Box { half: ha }, Shape::Box { half: hb }) => box_box::contact(a, ha, b, hb, reach),

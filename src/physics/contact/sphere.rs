@@ -46,21 +46,27 @@ fn local_point(x: Vec3, other: &Placed) -> Vec3 {
 
 /// Outward direction and signed distance of a point from a shape.
 pub(super) fn clearance(x: Vec3, other: &Placed) -> (Vec3, f64) {
-    let local = local_point(x, other);
-    let (normal, distance) = match other.shape {
+    let (normal, distance) = local_clearance(local_point(x, other), other.shape);
+    (other.q * normal, distance)
+}
+
+/// The same in the coordinates of the shape.
+#[inline]
+pub(super) fn local_clearance(local: Vec3, shape: &Shape) -> (Vec3, f64) {
+    match shape {
         Shape::Sphere { radius } => from_capsule(local, *radius, 0.0),
         Shape::HalfSpace { normal } => (*normal, normal.dot(&local)),
         Shape::Box { half } => from_box(local, half),
         Shape::Capsule { radius, half_height } => from_capsule(local, *radius, *half_height),
         Shape::Cylinder { radius, half_height } => from_cylinder(local, *radius, *half_height),
+        Shape::Ring { radius, tube } => from_ring(local, *radius, *tube),
         Shape::Hull(hull) => from_hull(local, hull),
         Shape::Mesh(mesh) => {
             let d = local - from_parry(mesh.project_local_point(to_parry(local), false).point);
             let distance = d.norm();
             (if distance > 0.0 { d / distance } else { Vec3::y() }, distance)
         }
-    };
-    (other.q * normal, distance)
+    }
 }
 
 /// Outward direction and signed distance of a point from a box.
@@ -108,6 +114,15 @@ fn from_cylinder(c: Vec3, radius: f64, half_height: f64) -> (Vec3, f64) {
     } else {
         (up, end)
     }
+}
+
+fn from_ring(c: Vec3, radius: f64, tube: f64) -> (Vec3, f64) {
+    let across = (c.x * c.x + c.z * c.z).sqrt();
+    let outward = if across > 0.0 { Vec3::new(c.x / across, 0.0, c.z / across) } else { Vec3::x() };
+    // From the nearest point of the circle.
+    let d = outward * (across - radius) + Vec3::y() * c.y;
+    let distance = d.norm();
+    (if distance > 0.0 { d / distance } else { Vec3::y() }, distance - tube)
 }
 
 fn from_hull(c: Vec3, hull: &ConvexPolyhedron) -> (Vec3, f64) {

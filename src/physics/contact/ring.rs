@@ -1,0 +1,155 @@
+//! Rings against everything. A ring is a circle grown by the radius of its tube, so it meets another shape where its
+//! circle comes nearest to that shape: at the minima of the distance along the circle.
+
+use std::f64::consts::{FRAC_1_SQRT_2, TAU};
+
+use super::reduce::PointList;
+use super::sphere::local_clearance;
+use super::{ContactPoint, Manifold, Placed};
+use crate::math::Vec3;
+use crate::physics::shape::Shape;
+
+/// Places on the circle where the distance is taken. Two minima nearer to each other than that count as one.
+const SAMPLES: usize = 16;
+/// A dip between two samples that is shallower than this share of the tube is none: a ring that lies flat keeps its
+/// points while it shivers.
+const SHALLOW: f64 = 1e-3;
+/// Most steps towards a minimum; smooth shapes need about six.
+const STEPS_MAX: usize = 30;
+/// A slope along the circle that counts as level.
+const LEVEL: f64 = 1e-10;
+
+/// Cosine and sine of the first quarter of the samples, ends included.
+const QUARTER: [(f64, f64); 5] = [
+    (1.0, 0.0),
+    (0.923_879_532_511_286_7, 0.382_683_432_365_089_8),
+    (FRAC_1_SQRT_2, FRAC_1_SQRT_2),
+    (0.382_683_432_365_089_8, 0.923_879_532_511_286_7),
+    (0.0, 1.0),
+];
+
+/// Direction of a sample, as cosine and sine.
+fn direction(sample: usize) -> (f64, f64) {
+    let (c, s) = QUARTER[sample % 4];
+    match sample / 4 % 4 {
+        0 => (c, s),
+        1 => (-s, c),
+        2 => (-c, -s),
+        _ => (s, -c),
+    }
+}
+
+/// A place on the circle, and what lies nearest to it.
+#[derive(Clone, Copy)]
+struct Spot {
+    /// On the circle, in the coordinates of the other shape.
+    at: Vec3,
+    /// Out of the other shape.
+    normal: Vec3,
+    distance: f64,
+    /// How fast the distance grows along the circle.
+    slope: f64,
+}
+
+/// The circle of a ring in the coordinates of another shape.
+struct Circle<'a> {
+    centre: Vec3,
+    /// From the centre to the first sample, and to the one a quarter further on.
+    x: Vec3,
+    z: Vec3,
+    radius: f64,
+    shape: &'a Shape,
+}
+
+impl Circle<'_> {
+    #[inline]
+    fn spot(&self, (c, s): (f64, f64)) -> Spot {
+        let at = self.centre + self.x * c + self.z * s;
+        let (normal, distance) = local_clearance(at, self.shape);
+        let slope = normal.dot(&(self.z * c - self.x * s)) / self.radius;
+        Spot { at, normal, distance, slope }
+    }
+
+    /// The lowest place between two neighbouring samples, of which the first slopes down and the second up.
+    fn lowest(&self, from: usize, before: &Spot, after: &Spot) -> Spot {
+        let (from, to) = (direction(from), direction(from + 1));
+        let between = |share: f64| {
+            let (c, s) = (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share);
+            let length = (c * c + s * s).sqrt();
+            self.spot((c / length, s / length))
+        };
+        // False position; an end that stays twice counts half.
+        let (mut low, mut high) = ((0.0, before.slope), (1.0, after.slope));
+        let mut stays = 0;
+        let mut found = if before.distance <= after.distance { *before } else { *after };
+        for _ in 0..STEPS_MAX {
+            let share = (low.0 * high.1 - high.0 * low.1) / (high.1 - low.1);
+            if !(share > low.0 && share < high.0) {
+                break;
+            }
+            let spot = between(share);
+            if spot.distance < found.distance {
+                found = spot;
+            }
+            if spot.slope.abs() < LEVEL {
+                break;
+            }
+            if spot.slope < 0.0 {
+                low = (share, spot.slope);
+                if stays == -1 {
+                    high.1 *= 0.5;
+                }
+                stays = -1;
+            } else {
+                high = (share, spot.slope);
+                if stays == 1 {
+                    low.1 *= 0.5;
+                }
+                stays = 1;
+            }
+        }
+        found
+    }
+}
+
+/// A ring with a circle of `radius` and a tube of radius `tube` against another shape. Normals point into the ring.
+pub(super) fn against(ring: &Placed, radius: f64, tube: f64, other: &Placed, reach: f64) -> Manifold {
+    let turn = other.q.inverse() * ring.q;
+    let circle = Circle {
+        centre: other.q.inverse_transform_vector(&(ring.x - other.x)),
+        x: turn * Vec3::x() * radius,
+        z: turn * Vec3::z() * radius,
+        radius,
+        shape: other.shape,
+    };
+    let reached = tube + reach;
+    if local_clearance(circle.centre, other.shape).1 >= radius + reached {
+        return Manifold::EMPTY;
+    }
+    let samples: [Spot; SAMPLES] = std::array::from_fn(|at| circle.spot(direction(at)));
+    let arc = TAU * radius / SAMPLES as f64;
+    let mut points = PointList::new();
+    let mut push = |feature: usize, spot: &Spot| {
+        if spot.distance < reached {
+            let (gap, normal) = (spot.distance - tube, other.q * spot.normal);
+            let point = other.x + other.q * spot.at - normal * (tube + 0.5 * gap);
+            points.push(ContactPoint { feature: feature as u64, point, normal, gap });
+        }
+    };
+    let dips = |at: usize| {
+        let (here, next) = (&samples[at % SAMPLES], &samples[(at + 1) % SAMPLES]);
+        here.slope < 0.0 && next.slope > 0.0 && arc * next.slope.min(-here.slope) > SHALLOW * tube
+    };
+    for (at, here) in samples.iter().enumerate() {
+        let next = &samples[(at + 1) % SAMPLES];
+        // A minimum stands for the samples on either side of it.
+        if !dips(at) && !dips(at + SAMPLES - 1) {
+            push(at, here);
+        }
+        // The distance cannot fall by more than the way along the circle.
+        if dips(at) && 0.5 * (here.distance + next.distance - arc) < reached {
+            push(SAMPLES + at, &circle.lowest(at, here, next));
+        }
+    }
+    points.reduce()
+}

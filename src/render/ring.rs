@@ -1,0 +1,149 @@
+//! Where a ray enters a ring: by steps that are never longer than the distance to it, and exact steps at the end.
+
+use super::solid::{Entry, Ray, Span};
+use crate::math::Vec3;
+
+/// Most steps along a ray; rays that graze a ring need the most.
+const STEPS_MAX: u32 = 200;
+/// Exact steps once the surface is near.
+const EXACT_STEPS: u32 = 4;
+/// Near enough for exact steps, as a share of the tube.
+const NEAR: f64 = 1e-3;
+
+/// A ring about local Y.
+#[derive(Clone, Copy)]
+pub(super) struct Ring {
+    pub radius: f64,
+    pub tube: f64,
+}
+
+impl Ring {
+    /// Signed distance of a point from the surface, and the way out.
+    fn clearance(&self, p: &Vec3) -> (f64, Vec3) {
+        let across = (p.x * p.x + p.z * p.z).sqrt();
+        let outward = if across > 0.0 { Vec3::new(p.x / across, 0.0, p.z / across) } else { Vec3::x() };
+        let d = outward * (across - self.radius) + Vec3::y() * p.y;
+        let distance = d.norm();
+        (distance - self.tube, if distance > 0.0 { d / distance } else { Vec3::y() })
+    }
+
+    pub fn contains(&self, p: &Vec3) -> bool {
+        self.clearance(p).0 <= 0.0
+    }
+
+    /// The stretch of a ray that lies between the planes above and below the ring and within its outer circle.
+    fn reach(&self, ray: &Ray, span: Span) -> Option<(f64, f64)> {
+        let (a, b) =
+            ((-self.tube - ray.origin.y) * ray.inverse.y, (self.tube - ray.origin.y) * ray.inverse.y);
+        // A level ray has infinities of either sign here, or nothing that is a number on the very planes.
+        let (mut enter, mut leave) = (a.min(b).max(span.from), a.max(b).min(span.to));
+        let outer = self.radius + self.tube;
+        let middle = -ray.origin.dot(&ray.dir);
+        let half2 = outer * outer - (ray.origin + ray.dir * middle).norm_squared();
+        if half2 <= 0.0 {
+            return None;
+        }
+        (enter, leave) = (enter.max(middle - half2.sqrt()), leave.min(middle + half2.sqrt()));
+        (enter < leave).then_some((enter, leave))
+    }
+
+    /// The first entry of a ray in local coordinates.
+    pub fn enter(&self, ray: &Ray, span: Span) -> Option<Entry> {
+        let (mut t, leave) = self.reach(ray, span)?;
+        // A ray that begins inside looks out through the surface first.
+        let mut was_inside = self.contains(&ray.at(t));
+        for _ in 0..STEPS_MAX {
+            let (distance, _) = self.clearance(&ray.at(t));
+            if !was_inside && distance < NEAR * self.tube {
+                if let Some(entry) = self.exactly(ray, t, span) {
+                    return Some(entry);
+                }
+                // It only grazes the ring.
+            }
+            was_inside &= distance < 0.0;
+            t += distance.abs().max(0.1 * NEAR * self.tube);
+            if t >= leave {
+                return None;
+            }
+        }
+        None
+    }
+
+    fn exactly(&self, ray: &Ray, mut t: f64, span: Span) -> Option<Entry> {
+        for _ in 0..EXACT_STEPS {
+            let (distance, normal) = self.clearance(&ray.at(t));
+            let approach = normal.dot(&ray.dir);
+            if approach >= -1e-6 {
+                return None;
+            }
+            t -= distance / approach;
+        }
+        let (distance, normal) = self.clearance(&ray.at(t));
+        (distance.abs() < 1e-6 * self.tube && span.holds(t) && normal.dot(&ray.dir) < 0.0)
+            .then_some((t, normal))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn vector(reach: f64) -> impl Strategy<Value = Vec3> {
+        [-reach..reach, -reach..reach, -reach..reach].prop_map(Vec3::from)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+        /// What is entered is the first place where small steps along the ray come from outside to inside.
+        #[test]
+        fn the_first_entry_is_found(
+            origin in vector(3.0), aim in vector(1.0), tube in 0.05..0.5f64, from in 0.0..1.0f64,
+        ) {
+            prop_assume!((aim - origin).norm() > 0.1);
+            let ring = Ring { radius: 1.0, tube };
+            let ray = Ray::new(origin, (aim - origin).normalize());
+            let span = Span { from, to: 8.0 };
+            let step = 1e-3;
+            let inside = |t: f64| ring.contains(&ray.at(t));
+            let expected = (0..8000).map(|k| from + f64::from(k) * step).find(|t| !inside(*t) && inside(t + step));
+            let found = ring.enter(&ray, span);
+            match (found, expected) {
+                (Some((t, normal)), Some(near)) => {
+                    prop_assert!(t >= from && t <= near + step + 1e-9, "{t} instead of {near}");
+                    prop_assert!(ring.clearance(&ray.at(t)).0.abs() < 1e-6);
+                    prop_assert!((normal.norm() - 1.0).abs() < 1e-9 && normal.dot(&ray.dir) < 0.0);
+                    // Between the two, only a graze that the small steps missed.
+                    prop_assert!(t > near - 1e-9 || normal.dot(&ray.dir) > -0.1, "{t} instead of {near}");
+                }
+                (Some((_, normal)), None) => prop_assert!(normal.dot(&ray.dir) > -0.1, "what nobody else saw"),
+                (None, Some(near)) => {
+                    prop_assert!(ring.clearance(&ray.at(near + step)).0 > -1e-4, "missed at {near}");
+                }
+                (None, None) => {}
+            }
+        }
+    }
+
+    #[test]
+    fn one_can_look_through_the_hole() {
+        let ring = Ring { radius: 1.0, tube: 0.2 };
+        let down = |x: f64| ring.enter(&Ray::new(Vec3::new(x, 3.0, 0.0), -Vec3::y()), Span::ALL);
+        assert_eq!(down(0.0), None);
+        assert_eq!(down(0.7), None);
+        let (t, normal) = down(1.0).unwrap();
+        assert!((t - 2.8).abs() < 1e-9 && (normal - Vec3::y()).norm() < 1e-9);
+    }
+
+    #[test]
+    fn a_ray_in_the_plane_of_the_ring_meets_it() {
+        let ring = Ring { radius: 1.0, tube: 0.2 };
+        let (t, normal) = ring.enter(&Ray::new(Vec3::new(-3.0, 0.0, 0.0), Vec3::x()), Span::ALL).unwrap();
+        assert!((t - 1.8).abs() < 1e-9 && (normal + Vec3::x()).norm() < 1e-9);
+        // From inside the tube, through the hole, to the other side.
+        let (t, _) = ring.enter(&Ray::new(Vec3::new(-1.0, 0.0, 0.0), Vec3::x()), Span::ALL).unwrap();
+        assert!((t - 1.8).abs() < 1e-9, "{t}");
+    }
+}
