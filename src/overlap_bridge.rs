@@ -1,6 +1,6 @@
 //! The overlap bridge: advances a world by workers that share bodies and blends what they make of them.
 //!
-//! Every tick it finds out what touches, lets contacts move bodies between workers, weighs the copies of shared
+//! Every tick it has the workers look what touches, lets contacts move bodies between workers, weighs the copies of shared
 //! bodies, has all workers advance by one tick, and blends. It knows no threads: a [`Crew`] has the workers step,
 //! one after the other or all at once, and the result is the same to the bit.
 
@@ -10,6 +10,7 @@ use crate::overlap::balance::{Assignment, Case};
 use crate::overlap::blend::blend;
 use crate::overlap::cover::uncovered;
 use crate::overlap::graph::{ConstraintGraph, Walk};
+use crate::overlap::look::{Glance, Scout, share as share_of};
 use crate::overlap::orders::{Answer, Orders, STATE_BYTES};
 use crate::overlap::partition::{divide, share};
 use crate::overlap::settings::{Chosen, OverlapSettings};
@@ -17,28 +18,53 @@ use crate::overlap::weights::weigh;
 use crate::overlap::{Engine, WorkerSet, engine::engine};
 use crate::physics::World;
 use crate::scene::SceneError;
-use crate::solver::{Bounds, Detector, Fabric, Impulses, Residual, Shares, StepCounts, met};
+use crate::solver::{Detector, Fabric, Impulses, Meeting, Residual, Shares, StepCounts, Told};
 use crate::state::BodyState;
 
-/// Has all workers carry out their orders; answers in the order of workers.
+/// Has all workers look and carry out their orders; answers in the order of workers.
 pub trait Crew {
     /// Why it may fail.
     type Error;
+    /// Every worker looks who meets.
+    fn look(&mut self, glances: Vec<Glance>) -> Result<Vec<Seen>, Self::Error>;
     /// One tick of every worker.
     fn step(&mut self, orders: Vec<Orders>) -> Result<Vec<Answer>, Self::Error>;
 }
 
+/// What a worker saw.
+#[derive(Clone, Default)]
+pub struct Seen {
+    /// Who meets, ascending.
+    pub meetings: Arc<Vec<Meeting>>,
+    /// Processor time of looking, seconds.
+    pub cpu_s: f64,
+}
+
+/// What a worker is made of.
+pub struct Worker {
+    /// Finds out who meets.
+    pub scout: Scout,
+    /// Advances its bodies.
+    pub engine: Box<dyn Engine>,
+}
+
 /// Workers that step one after the other on the calling thread.
 pub struct LoopCrew {
-    engines: Vec<Box<dyn Engine>>,
+    workers: Vec<Worker>,
 }
 
 impl Crew for LoopCrew {
     type Error = std::convert::Infallible;
 
+    fn look(&mut self, glances: Vec<Glance>) -> Result<Vec<Seen>, Self::Error> {
+        let pairs = self.workers.iter_mut().zip(&glances);
+        let seen = pairs.map(|(worker, glance)| Arc::new(worker.scout.look(glance)));
+        Ok(seen.map(|meetings| Seen { meetings, cpu_s: 0.0 }).collect())
+    }
+
     fn step(&mut self, orders: Vec<Orders>) -> Result<Vec<Answer>, Self::Error> {
-        let pairs = self.engines.iter_mut().zip(&orders);
-        Ok(pairs.map(|(engine, orders)| orders.carry_out(engine.as_mut())).collect())
+        let pairs = self.workers.iter_mut().zip(&orders);
+        Ok(pairs.map(|(worker, orders)| orders.carry_out(worker.engine.as_mut())).collect())
     }
 }
 
@@ -49,6 +75,8 @@ pub struct TickReport {
     pub workers: Vec<StepCounts>,
     /// Processor time of each worker, seconds.
     pub cpu_s: Vec<f64>,
+    /// Of that, for looking who meets: all wait for the slowest before any of them goes on.
+    pub look_s: Vec<f64>,
     /// Bodies that live in more than one worker, and all their copies.
     pub shared: u32,
     /// Copies of shared bodies.
@@ -72,7 +100,7 @@ pub struct Bridge {
     settings: OverlapSettings,
     chosen: Chosen,
     /// Blended states by place.
-    states: Vec<BodyState>,
+    states: Arc<Vec<BodyState>>,
     assignment: Assignment,
     /// Who lived where in the last tick; nobody before the first.
     before: Vec<WorkerSet>,
@@ -83,8 +111,8 @@ pub struct Bridge {
     contacts: Vec<(u32, u32)>,
     graph: ConstraintGraph,
     detector: Detector,
-    bounds: Bounds,
     candidates: Arc<Vec<(u32, u32)>>,
+    told: Told,
     walk: Walk,
     impulses: Vec<Option<Arc<Impulses>>>,
 }
@@ -101,7 +129,7 @@ impl Bridge {
         let has_joints = |place: u32| !graph.neighbours(place).is_empty();
         Ok(Bridge {
             fabric: Arc::new(Fabric::new(&world)),
-            states: world.bodies.iter().map(|body| body.start).collect(),
+            states: Arc::new(world.bodies.iter().map(|body| body.start).collect()),
             assignment: Assignment::new(sets, chosen.workers, has_joints),
             before: vec![WorkerSet::EMPTY; bodies],
             bodies: vec![Arc::default(); chosen.workers as usize],
@@ -110,8 +138,8 @@ impl Bridge {
             contacts: Vec::new(),
             graph,
             detector: Detector::default(),
-            bounds: Bounds::default(),
             candidates: Arc::default(),
+            told: Arc::default(),
             walk: Walk::default(),
             impulses: vec![None; chosen.workers as usize],
             world,
@@ -125,14 +153,18 @@ impl Bridge {
         self.chosen
     }
 
-    /// An engine for every worker.
-    pub fn engines(&self) -> Vec<Box<dyn Engine>> {
-        (0..self.chosen.workers).map(|_| engine(&self.world, &self.fabric, &self.settings)).collect()
+    /// What every worker is made of.
+    pub fn workers(&self) -> Vec<Worker> {
+        let worker = |_| Worker {
+            scout: Scout::new(&self.world, &self.fabric),
+            engine: engine(&self.world, &self.fabric, &self.settings),
+        };
+        (0..self.chosen.workers).map(worker).collect()
     }
 
     /// Workers that step one after the other on the calling thread.
     pub fn loop_crew(&self) -> LoopCrew {
-        LoopCrew { engines: self.engines() }
+        LoopCrew { workers: self.workers() }
     }
 
     /// The blended states, by place.
@@ -154,7 +186,7 @@ impl Bridge {
     pub fn tick<C: Crew>(&mut self, crew: &mut C) -> Result<TickReport, C::Error> {
         let mut report = TickReport::default();
         if self.chosen.workers > 1 {
-            self.find_contacts();
+            self.find_contacts(crew, &mut report)?;
             self.assign(&mut report);
         }
         let orders = self.orders(&mut report);
@@ -164,20 +196,28 @@ impl Bridge {
     }
 
     /// The constraint graph of this tick.
-    fn find_contacts(&mut self) {
-        let (world, fabric, states) = (&*self.world, &*self.fabric, self.states.as_slice());
+    fn find_contacts<C: Crew>(&mut self, crew: &mut C, report: &mut TickReport) -> Result<(), C::Error> {
         let searches = self.detector.searches();
-        let candidates = self.detector.candidates(world, &self.all, states);
-        self.bounds.update(world, &self.all, states);
-        let bounds = &self.bounds;
-        let meets = |pair: &&(u32, u32)| met(world, fabric, states, bounds, **pair).is_some();
-        self.contacts.clear();
-        self.contacts.extend(candidates.iter().filter(meets));
+        let candidates = self.detector.candidates(&self.world, &self.all, &self.states).len();
         if self.detector.searches() != searches {
-            self.candidates = Arc::new(self.detector.candidates(world, &self.all, states).to_vec());
+            let found = self.detector.candidates(&self.world, &self.all, &self.states);
+            self.candidates = Arc::new(found.to_vec());
         }
+        let workers = self.chosen.workers as usize;
+        let glance = |at| Glance {
+            states: self.states.clone(),
+            candidates: self.candidates.clone(),
+            share: share_of(candidates, at, workers),
+        };
+        let seen = crew.look((0..workers).map(glance).collect())?;
+        report.look_s.extend(seen.iter().map(|seen| seen.cpu_s));
+        self.told = Arc::new(seen.into_iter().map(|seen| seen.meetings).collect());
+        self.contacts.clear();
+        let meetings = self.told.iter().flat_map(|list| list.iter());
+        self.contacts.extend(meetings.map(|meeting| (meeting.a, meeting.b)));
         let edges = self.joints.iter().chain(&self.contacts).copied();
         self.graph = ConstraintGraph::new(self.all.len(), edges);
+        Ok(())
     }
 
     /// Lets contacts change who lives where, and makes sure that nothing is left out.
@@ -242,7 +282,7 @@ impl Bridge {
                 self.bodies[worker] = Arc::new(list);
             }
             orders[worker].bodies = self.bodies[worker].clone();
-            orders[worker].candidates = (workers > 1).then(|| self.candidates.clone());
+            orders[worker].told = (workers > 1).then(|| self.told.clone());
             for (knower, places) in newcomers[worker].iter_mut().enumerate() {
                 if let Some(impulses) = self.impulses[knower].as_ref().filter(|_| !places.is_empty()) {
                     let places = std::mem::take(places);
@@ -259,13 +299,15 @@ impl Bridge {
     fn take(&mut self, answers: Vec<Answer>, report: &mut TickReport) {
         let mut at = vec![0; answers.len()];
         let (mut copies, mut weights) = (Vec::new(), Vec::new());
+        // Nobody looks at the old states any more.
+        let states = Arc::make_mut(&mut self.states);
         for (place, set) in self.assignment.sets().iter().enumerate() {
             copies.clear();
             for worker in set.iter().map(|worker| worker as usize) {
                 copies.push(answers[worker].states[at[worker]]);
                 at[worker] += 1;
             }
-            self.states[place] = match copies.as_slice() {
+            states[place] = match copies.as_slice() {
                 [only] => *only,
                 several => {
                     let rule = self.settings.weights;
@@ -278,7 +320,8 @@ impl Bridge {
         let mut residual = Residual::default();
         for (worker, answer) in answers.into_iter().enumerate() {
             report.bytes += answer.states.len() as u64 * STATE_BYTES + answer.adopted_bytes;
-            report.cpu_s.push(answer.cpu_s);
+            let look_s = report.look_s.get(worker).copied().unwrap_or(0.0);
+            report.cpu_s.push(answer.cpu_s + look_s);
             report.workers.push(answer.counts);
             if let Some(of_worker) = &answer.counts.residual {
                 residual.join(of_worker);

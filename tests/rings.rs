@@ -143,8 +143,10 @@ proptest! {
         let a = Thing { x, q: rotation_exp(turn), ..a };
         let b = Thing { q: rotation_exp(other), ..b };
         let expected = gap_of_travelling_ball(&a, &b);
-        let manifold = meet(&a, &b, 9.0);
-        prop_assert!(manifold.gap() < expected + 1e-6, "{} instead of {expected}", manifold.gap());
+        let manifold = meet(&a, &b, expected + 0.02);
+        // Of more than four points the deepest may go if a neighbour is about as deep.
+        let slack = |found: &Manifold| if found.points().len() < 4 { 1e-6 } else { 0.01 };
+        prop_assert!(manifold.gap() < expected + slack(&manifold), "{} instead of {expected}", manifold.gap());
         prop_assert!(manifold.gap() > expected - 0.004, "{} instead of {expected}", manifold.gap());
         prop_assert!(manifold.points().windows(2).all(|pair| pair[0].feature < pair[1].feature));
         for p in manifold.points() {
@@ -155,9 +157,10 @@ proptest! {
             prop_assert!(meet(&speck, &a, 9.0).gap() < 1e-7);
         }
         // Seen from the other side, the same gap; and the normals point the other way.
-        let back = meet(&b, &a, 9.0);
+        let back = meet(&b, &a, expected + 0.02);
         if matches!(b.shape, Shape::Ring { .. }) {
-            prop_assert!((back.gap() - manifold.gap()).abs() < 1e-6, "{} and {}", back.gap(), manifold.gap());
+            let slack = slack(&back).max(slack(&manifold));
+            prop_assert!((back.gap() - manifold.gap()).abs() < slack, "{} and {}", back.gap(), manifold.gap());
         } else {
             prop_assert_eq!(back.points().len(), manifold.points().len());
             for (p, q) in back.points().iter().zip(manifold.points()) {

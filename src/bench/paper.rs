@@ -69,4 +69,12 @@ pub const SHARED_SCENES: &[SharedScene] = &[
         workers: 3,
     },
     SharedScene { scenario: "bridge", bodies: 1798, joints: 3180, contacts: 3890, speedup: 5.03, workers: 8 },
+    SharedScene {
+        scenario: "chain-net",
+        bodies: 3724,
+        joints: 0,
+        contacts: 76305,
+        speedup: 5.37,
+        workers: 6,
+    },
 ];

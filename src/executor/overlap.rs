@@ -14,9 +14,10 @@ use crossbeam::channel::{self, Receiver, Sender};
 use super::census::thread_cpu;
 use super::{RunError, Tally};
 use crate::frame::Frame;
+use crate::overlap::look::Glance;
 use crate::overlap::orders::{Answer, Orders};
-use crate::overlap::{Engine, OverlapSettings, OverlapSummary, Violation};
-use crate::overlap_bridge::{Bridge, Crew, TickReport};
+use crate::overlap::{OverlapSettings, OverlapSummary, Violation};
+use crate::overlap_bridge::{Bridge, Crew, Seen, TickReport, Worker};
 use crate::panics::words_of;
 use crate::physics::World;
 use crate::time::Tick;
@@ -33,7 +34,7 @@ pub fn run(
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, OverlapSummary), RunError> {
     let mut bridge = Bridge::new(world.clone(), settings)?;
-    let mut crew = ActorCrew::start(bridge.engines(), cores)?;
+    let mut crew = ActorCrew::start(bridge.workers(), cores)?;
     let mut summary = OverlapSummary::new(bridge.chosen());
     let mut tally = Tally::default();
     for tick in 0..=world.time.last_tick {
@@ -86,14 +87,43 @@ struct Step {
     orders: Orders,
 }
 
-/// An answer, or what a panic said.
-type Told = (usize, Result<Answer, String>);
+/// Look who meets.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Look {
+    glance: Glance,
+}
 
-/// A worker: an engine and whom to answer.
+/// What a worker answers.
+enum Reply {
+    Seen(Seen),
+    Done(Answer),
+}
+
+/// A reply, or what a panic said.
+type Said = (usize, Result<Reply, String>);
+
+/// A worker and whom to answer.
 struct WorkerActor {
     number: usize,
-    engine: Box<dyn Engine>,
-    answers: Sender<Told>,
+    worker: Worker,
+    answers: Sender<Said>,
+}
+
+impl WorkerActor {
+    /// Does something, and tells the result with the processor time it took.
+    fn answer(&mut self, work: impl FnOnce(&mut Worker) -> Reply) {
+        let before = thread_cpu();
+        let worker = &mut self.worker;
+        let done = catch_unwind(AssertUnwindSafe(|| work(worker)));
+        let cpu_s = thread_cpu().zip(before).map_or(0.0, |(now, then)| (now - then).as_secs_f64());
+        let said = done.map_err(|payload| words_of(&*payload).to_owned()).map(|reply| match reply {
+            Reply::Seen(seen) => Reply::Seen(Seen { cpu_s, ..seen }),
+            Reply::Done(answer) => Reply::Done(Answer { cpu_s, ..answer }),
+        });
+        // Whoever no longer listens has ended the run.
+        let _ = self.answers.send((self.number, said));
+    }
 }
 
 impl Actor for WorkerActor {
@@ -104,22 +134,25 @@ impl Handler<Step> for WorkerActor {
     type Result = ();
 
     fn handle(&mut self, step: Step, _: &mut Context<Self>) {
-        let before = thread_cpu();
-        let engine = self.engine.as_mut();
-        let done = catch_unwind(AssertUnwindSafe(|| step.orders.carry_out(engine)));
-        let spent = thread_cpu().zip(before).map_or(0.0, |(now, then)| (now - then).as_secs_f64());
-        let told = done
-            .map(|answer| Answer { cpu_s: spent, ..answer })
-            .map_err(|payload| words_of(&*payload).to_owned());
-        // Whoever no longer listens has ended the run.
-        let _ = self.answers.send((self.number, told));
+        self.answer(move |worker| Reply::Done(step.orders.carry_out(worker.engine.as_mut())));
+    }
+}
+
+impl Handler<Look> for WorkerActor {
+    type Result = ();
+
+    fn handle(&mut self, look: Look, _: &mut Context<Self>) {
+        self.answer(move |worker| {
+            let meetings = Arc::new(worker.scout.look(&look.glance));
+            Reply::Seen(Seen { meetings, cpu_s: 0.0 })
+        });
     }
 }
 
 /// Workers as actors, spread over arbiters.
 struct ActorCrew {
     workers: Vec<Addr<WorkerActor>>,
-    answers: Receiver<Told>,
+    answers: Receiver<Said>,
     /// Dropped to end the actors.
     stop: Option<Sender<()>>,
     stage: Option<JoinHandle<()>>,
@@ -127,32 +160,46 @@ struct ActorCrew {
 }
 
 impl ActorCrew {
-    fn start(engines: Vec<Box<dyn Engine>>, cores: usize) -> Result<Self, RunError> {
+    fn start(workers: Vec<Worker>, cores: usize) -> Result<Self, RunError> {
         let (give_answers, answers) = channel::unbounded();
-        let (give_workers, workers) = channel::bounded(1);
+        let (give_workers, started) = channel::bounded(1);
         let (stop, stopped) = channel::bounded::<()>(0);
-        let arbiters = cores.clamp(1, engines.len());
+        let arbiters = cores.clamp(1, workers.len());
         let stage = thread::Builder::new()
             .name("overlap".to_owned())
-            .spawn(move || stage(engines, arbiters, &give_answers, &give_workers, &stopped))
+            .spawn(move || stage(workers, arbiters, &give_answers, &give_workers, &stopped))
             .map_err(|error| RunError::NoThread(error.to_string()))?;
-        let workers = workers.recv().map_err(|_| RunError::Stalled("no worker could be started".into()))?;
+        let workers = started.recv().map_err(|_| RunError::Stalled("no worker could be started".into()))?;
         Ok(ActorCrew { workers, answers, stop: Some(stop), stage: Some(stage), tick: 0 })
+    }
+}
+
+impl ActorCrew {
+    /// One reply of every worker, in the order of workers.
+    fn replies(&self) -> Result<Vec<Reply>, RunError> {
+        let mut replies: Vec<Option<Reply>> = self.workers.iter().map(|_| None).collect();
+        for _ in 0..replies.len() {
+            let gone = |_| RunError::Stalled("a worker no longer answers".into());
+            let (number, said) = self.answers.recv().map_err(gone)?;
+            let failed = |text| RunError::Worker { worker: number as u32, tick: self.tick, text };
+            replies[number] = Some(said.map_err(failed)?);
+        }
+        Ok(replies.into_iter().flatten().collect())
     }
 }
 
 /// Starts the actors, hands out their addresses, and stays until they are no longer needed.
 fn stage(
-    engines: Vec<Box<dyn Engine>>,
+    workers: Vec<Worker>,
     arbiters: usize,
-    answers: &Sender<Told>,
+    answers: &Sender<Said>,
     give: &Sender<Vec<Addr<WorkerActor>>>,
     stopped: &Receiver<()>,
 ) {
     System::new().block_on(async {
         let arbiters: Vec<Arbiter> = (0..arbiters).map(|_| Arbiter::new()).collect();
-        let workers = engines.into_iter().enumerate().map(|(number, engine)| {
-            let worker = WorkerActor { number, engine, answers: answers.clone() };
+        let workers = workers.into_iter().enumerate().map(|(number, worker)| {
+            let worker = WorkerActor { number, worker, answers: answers.clone() };
             WorkerActor::start_in_arbiter(&arbiters[number % arbiters.len()].handle(), |_| worker)
         });
         let _ = give.send(workers.collect());
@@ -170,18 +217,20 @@ fn stage(
 impl Crew for ActorCrew {
     type Error = RunError;
 
+    fn look(&mut self, glances: Vec<Glance>) -> Result<Vec<Seen>, RunError> {
+        for (worker, glance) in self.workers.iter().zip(glances) {
+            worker.do_send(Look { glance });
+        }
+        let seen = |reply| if let Reply::Seen(seen) = reply { Some(seen) } else { None };
+        Ok(self.replies()?.into_iter().filter_map(seen).collect())
+    }
+
     fn step(&mut self, orders: Vec<Orders>) -> Result<Vec<Answer>, RunError> {
-        let mut taken: Vec<Option<Answer>> = vec![None; orders.len()];
         for (worker, orders) in self.workers.iter().zip(orders) {
             worker.do_send(Step { orders });
         }
-        for _ in 0..taken.len() {
-            let gone = |_| RunError::Stalled("a worker no longer answers".into());
-            let (number, told) = self.answers.recv().map_err(gone)?;
-            let failed = |text| RunError::Worker { worker: number as u32, tick: self.tick, text };
-            taken[number] = Some(told.map_err(failed)?);
-        }
-        Ok(taken.into_iter().flatten().collect())
+        let done = |reply| if let Reply::Done(answer) = reply { Some(answer) } else { None };
+        Ok(self.replies()?.into_iter().filter_map(done).collect())
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::settings::{EngineKind, OverlapSettings};
 use crate::physics::World;
-use crate::solver::{Fabric, GroupSolver, Impulses, Shares, StepCounts};
+use crate::solver::{Fabric, GroupSolver, Impulses, Shares, StepCounts, Told};
 use crate::state::BodyState;
 
 /// Advances some of the bodies of a world, which are known by their places.
@@ -23,8 +23,8 @@ pub trait Engine: Send {
     fn adopt(&mut self, _: &Shares) -> (usize, usize) {
         (0, 0)
     }
-    /// Is told which pairs may meet at all, ascending; an engine that looks for itself need not listen.
-    fn hint(&mut self, _: &Arc<Vec<(u32, u32)>>) {}
+    /// Is told who meets at the next tick, ascending; an engine that looks for itself need not listen.
+    fn tell(&mut self, _: &Told) {}
     /// What the engine remembers, for [`Engine::adopt`].
     fn impulses(&self) -> Option<Arc<Impulses>> {
         None
@@ -56,8 +56,8 @@ impl Engine for GroupSolver {
         GroupSolver::adopt(self, shares)
     }
 
-    fn hint(&mut self, candidates: &Arc<Vec<(u32, u32)>>) {
-        GroupSolver::hint(self, candidates);
+    fn tell(&mut self, told: &Told) {
+        GroupSolver::tell(self, told.clone());
     }
 
     fn impulses(&self) -> Option<Arc<Impulses>> {

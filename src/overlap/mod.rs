@@ -10,6 +10,7 @@ pub mod blend;
 pub mod cover;
 pub mod engine;
 pub mod graph;
+pub mod look;
 pub mod orders;
 pub mod partition;
 #[cfg(feature = "rapier")]

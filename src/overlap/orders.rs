@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::engine::Engine;
-use crate::solver::{Impulses, Shares, StepCounts};
+use crate::solver::{Impulses, Shares, StepCounts, Told};
 use crate::state::BodyState;
 
 /// Bytes of a body's place and state where they are sent.
@@ -20,8 +20,8 @@ pub struct Orders {
     pub reset: Vec<(u32, BodyState)>,
     /// What others remember of those that are new.
     pub shares: Vec<Shares>,
-    /// Pairs that may meet, if that is known; the worker's own are told apart by the worker.
-    pub candidates: Option<Arc<Vec<(u32, u32)>>>,
+    /// Who meets, if that is known; the worker's own are told apart by the worker.
+    pub told: Option<Told>,
     /// The bodies of the worker, ascending.
     pub bodies: Arc<Vec<u32>>,
 }
@@ -53,8 +53,8 @@ impl Orders {
         for (place, state) in &self.reset {
             engine.set_state(*place, state);
         }
-        if let Some(candidates) = &self.candidates {
-            engine.hint(candidates);
+        if let Some(told) = &self.told {
+            engine.tell(told);
         }
         let (point_bytes, joint_bytes) = Impulses::BYTES;
         let mut adopted_bytes = 0;

@@ -96,7 +96,10 @@ impl OverlapSummary {
         for (sum, cpu_s) in self.worker_cpu_s.iter_mut().zip(&report.cpu_s) {
             *sum += cpu_s;
         }
-        self.slowest_cpu_s += report.cpu_s.iter().copied().fold(0.0, f64::max);
+        // All wait for each other twice: when everybody has looked, and at the end of the tick.
+        let looks = report.look_s.iter().copied().chain(std::iter::repeat(0.0));
+        let steps = report.cpu_s.iter().zip(looks.clone()).map(|(cpu_s, look_s)| cpu_s - look_s);
+        self.slowest_cpu_s += steps.fold(0.0, f64::max) + report.look_s.iter().copied().fold(0.0, f64::max);
         self.moved += u64::from(report.moved);
         self.opened += u64::from(report.opened);
         self.bytes += report.bytes;

@@ -41,6 +41,9 @@ pub struct StepCounts {
     pub residual: Option<Residual>,
 }
 
+/// Lists of meetings, one after the other in ascending order.
+pub type Told = Arc<Vec<Arc<Vec<Meeting>>>>;
+
 /// Impulses to begin with, from one who knew the bodies before.
 #[derive(Clone)]
 pub struct Shares {
@@ -72,8 +75,8 @@ pub struct GroupSolver {
     meetings: Vec<Meeting>,
     detector: Detector,
     bounds: Bounds,
-    /// Candidates that somebody else has found.
-    hint: Option<Arc<Vec<(u32, u32)>>>,
+    /// Who meets at the next tick, if somebody has looked already.
+    told: Option<Told>,
     measures: bool,
 }
 
@@ -97,7 +100,7 @@ impl GroupSolver {
             meetings: Vec::new(),
             detector: Detector::default(),
             bounds: Bounds::default(),
-            hint: None,
+            told: None,
             measures: false,
             world,
             fabric,
@@ -167,9 +170,9 @@ impl GroupSolver {
         Arc::make_mut(&mut self.impulses).adopt(&shares.impulses, &shares.places, ends)
     }
 
-    /// Takes candidates for contacts from somebody who has looked for them already: pairs of places, ascending.
-    pub fn hint(&mut self, candidates: &Arc<Vec<(u32, u32)>>) {
-        self.hint = Some(candidates.clone());
+    /// Is told who meets at the next tick, by somebody who has looked at all bodies, active or not.
+    pub fn tell(&mut self, told: Told) {
+        self.told = Some(told);
     }
 
     /// The meetings of the last tick.
@@ -234,14 +237,15 @@ impl GroupSolver {
         let meetings = &mut self.meetings;
         meetings.clear();
         let (world, fabric, states) = (&self.world, &self.fabric, &self.states);
-        let found = match &self.hint {
-            Some(pairs) => pairs.as_slice(),
-            None => self.detector.candidates(world, &self.active, states),
-        };
-        let is_here = |place: u32| self.slot_of[place as usize] != u32::MAX;
-        let here = found.iter().filter(|(a, b)| is_here(*a) && is_here(*b));
-        self.bounds.update(world, &self.active, states);
-        meetings.extend(here.filter_map(|pair| met(world, fabric, states, &self.bounds, *pair)));
+        if let Some(told) = self.told.take() {
+            let is_here = |place: u32| self.slot_of[place as usize] != u32::MAX;
+            let all = told.iter().flat_map(|list| list.iter());
+            meetings.extend(all.filter(|meeting| is_here(meeting.a) && is_here(meeting.b)));
+        } else {
+            self.bounds.update(world, &self.active, states);
+            let pairs = self.detector.candidates(world, &self.active, states).iter();
+            meetings.extend(pairs.filter_map(|pair| met(world, fabric, states, &self.bounds, *pair)));
+        }
         self.detector.statics(&self.world, &self.active, &self.states, |meeting| meetings.push(meeting));
     }
 

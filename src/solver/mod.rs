@@ -17,7 +17,7 @@ mod residual;
 
 pub use detect::{Bounds, Detector, Meeting, meeting, meets, met};
 pub use fabric::Fabric;
-pub use group::{GroupSolver, Shares, StepCounts};
+pub use group::{GroupSolver, Shares, StepCounts, Told};
 pub use memory::{Impulses, JointImpulse, PointImpulse};
 pub use neighbours::Neighbours;
 pub use residual::Residual;

@@ -11,6 +11,9 @@ use crate::state::BodyState;
 
 /// Ticks that a list should last.
 const TICKS: f64 = 6.0;
+/// Least and most room to spare, as shares of a body's size. Whoever falls along with others has little need of room until
+/// it lands; without the least, somebody who lands would call for a new list at almost every tick.
+const ROOM_SHARES: (f64, f64) = (0.2, 0.5);
 
 /// Candidates among some bodies.
 #[derive(Default)]
@@ -68,7 +71,8 @@ impl Neighbours {
         let fall = TICKS * world.gravity.norm() * h;
         for place in places.iter().map(|place| *place as usize) {
             let (body, state) = (&world.bodies[place], &states[place]);
-            let room = (TICKS * ((state.v - mean).norm() + fall) * h).min(0.5 * body.radius);
+            let room = TICKS * ((state.v - mean).norm() + fall) * h;
+            let room = room.clamp(ROOM_SHARES.0 * body.radius, ROOM_SHARES.1 * body.radius);
             self.positions.push(state.x);
             self.radii.push(body.radius + look_ahead(world, body, state) + room);
         }
@@ -105,6 +109,6 @@ mod tests {
                 assert!(!meets || candidates.binary_search(pair).is_ok());
             }
         }
-        assert!(kept.built() < 300, "lists were built {} times in 480 ticks", kept.built());
+        assert!(kept.built() < 120, "lists were built {} times in 480 ticks", kept.built());
     }
 }

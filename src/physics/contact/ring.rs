@@ -70,6 +70,20 @@ impl Circle<'_> {
         Spot { at, normal, distance, slope }
     }
 
+    /// All samples but those between which the distance cannot fall below `reached`: it falls by no more than the way
+    /// along the circle, and the way between two samples is `arc`.
+    fn samples(&self, reached: f64, arc: f64) -> [Option<Spot>; SAMPLES] {
+        let mut samples = [None; SAMPLES];
+        let mut at = 0;
+        while at < SAMPLES {
+            let spot = self.spot(direction(at));
+            samples[at] = Some(spot);
+            // Rounds towards zero; at least the next, and no further than the last.
+            at += (((spot.distance - reached) / arc) as usize).max(1);
+        }
+        samples
+    }
+
     /// The lowest place between two neighbouring samples, of which the first slopes down and the second up.
     fn lowest(&self, from: usize, before: &Spot, after: &Spot) -> Spot {
         let (from, to) = (direction(from), direction(from + 1));
@@ -126,8 +140,8 @@ pub(super) fn against(ring: &Placed, radius: f64, tube: f64, other: &Placed, rea
     if local_clearance(circle.centre, other.shape).1 >= radius + reached {
         return Manifold::EMPTY;
     }
-    let samples: [Spot; SAMPLES] = std::array::from_fn(|at| circle.spot(direction(at)));
     let arc = TAU * radius / SAMPLES as f64;
+    let samples = circle.samples(reached, arc);
     let mut points = PointList::new();
     let mut push = |feature: usize, spot: &Spot| {
         if spot.distance < reached {
@@ -136,19 +150,21 @@ pub(super) fn against(ring: &Placed, radius: f64, tube: f64, other: &Placed, rea
             points.push(ContactPoint { feature: feature as u64, point, normal, gap });
         }
     };
-    let dips = |at: usize| {
-        let (here, next) = (&samples[at % SAMPLES], &samples[(at + 1) % SAMPLES]);
-        here.slope < 0.0 && next.slope > 0.0 && arc * next.slope.min(-here.slope) > SHALLOW * tube
+    let dip = |at: usize| {
+        let (here, next) = (samples[at % SAMPLES]?, samples[(at + 1) % SAMPLES]?);
+        let dips = here.slope < 0.0 && next.slope > 0.0 && arc * next.slope.min(-here.slope) > SHALLOW * tube;
+        dips.then_some((here, next))
     };
-    for (at, here) in samples.iter().enumerate() {
-        let next = &samples[(at + 1) % SAMPLES];
+    for at in 0..SAMPLES {
         // A minimum stands for the samples on either side of it.
-        if !dips(at) && !dips(at + SAMPLES - 1) {
-            push(at, here);
+        if let Some(here) = samples[at].filter(|_| dip(at).is_none() && dip(at + SAMPLES - 1).is_none()) {
+            push(at, &here);
         }
-        // The distance cannot fall by more than the way along the circle.
-        if dips(at) && 0.5 * (here.distance + next.distance - arc) < reached {
-            push(SAMPLES + at, &circle.lowest(at, here, next));
+        if let Some((here, next)) = dip(at)
+            // The distance cannot fall by more than the way along the circle.
+            && 0.5 * (here.distance + next.distance - arc) < reached
+        {
+            push(SAMPLES + at, &circle.lowest(at, &here, &next));
         }
     }
     points.reduce()
