@@ -58,12 +58,12 @@ impl Crew for LoopCrew {
 
     fn look(&mut self, glances: Vec<Glance>) -> Result<Vec<Seen>, Self::Error> {
         let pairs = self.workers.iter_mut().zip(&glances);
-        let seen = pairs.map(|(worker, glance)| Arc::new(worker.scout.look(glance)));
+        let seen = pairs.map(|(worker, glance)| worker.scout.look(glance));
         Ok(seen.map(|meetings| Seen { meetings, cpu_s: 0.0 }).collect())
     }
 
     fn step(&mut self, orders: Vec<Orders>) -> Result<Vec<Answer>, Self::Error> {
-        let pairs = self.workers.iter_mut().zip(&orders);
+        let pairs = self.workers.iter_mut().zip(orders);
         Ok(pairs.map(|(worker, orders)| orders.carry_out(worker.engine.as_mut())).collect())
     }
 }
@@ -114,6 +114,8 @@ pub struct Bridge {
     candidates: Arc<Vec<(u32, u32)>>,
     told: Told,
     walk: Walk,
+    /// Room for the states that each worker answers.
+    rooms: Vec<Vec<BodyState>>,
     impulses: Vec<Option<Arc<Impulses>>>,
 }
 
@@ -141,6 +143,7 @@ impl Bridge {
             candidates: Arc::default(),
             told: Arc::default(),
             walk: Walk::default(),
+            rooms: vec![Vec::new(); chosen.workers as usize],
             impulses: vec![None; chosen.workers as usize],
             world,
             settings,
@@ -203,6 +206,8 @@ impl Bridge {
             let found = self.detector.candidates(&self.world, &self.all, &self.states);
             self.candidates = Arc::new(found.to_vec());
         }
+        // Whoever found something has its room back.
+        self.told = Arc::default();
         let workers = self.chosen.workers as usize;
         let glance = |at| Glance {
             states: self.states.clone(),
@@ -282,6 +287,7 @@ impl Bridge {
                 self.bodies[worker] = Arc::new(list);
             }
             orders[worker].bodies = self.bodies[worker].clone();
+            orders[worker].room = std::mem::take(&mut self.rooms[worker]);
             orders[worker].told = (workers > 1).then(|| self.told.clone());
             for (knower, places) in newcomers[worker].iter_mut().enumerate() {
                 if let Some(impulses) = self.impulses[knower].as_ref().filter(|_| !places.is_empty()) {
@@ -327,6 +333,7 @@ impl Bridge {
                 residual.join(of_worker);
             }
             self.impulses[worker] = answer.impulses;
+            self.rooms[worker] = answer.states;
         }
         report.residual = self.settings.measures.then_some(residual);
     }

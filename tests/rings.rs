@@ -144,8 +144,10 @@ proptest! {
         let b = Thing { q: rotation_exp(other), ..b };
         let expected = gap_of_travelling_ball(&a, &b);
         let manifold = meet(&a, &b, expected + 0.02);
-        // Of more than four points the deepest may go if a neighbour is about as deep.
-        let slack = |found: &Manifold| if found.points().len() < 4 { 1e-6 } else { 0.01 };
+        // Of more than four points the deepest may go if a neighbour is about as deep. Inside of things with edges there
+        // may be several minima between two samples.
+        let inside = expected < -(a.shape.thickness() * 0.5);
+        let slack = |found: &Manifold| if found.points().len() < 4 && !inside { 1e-6 } else { 0.02 };
         prop_assert!(manifold.gap() < expected + slack(&manifold), "{} instead of {expected}", manifold.gap());
         prop_assert!(manifold.gap() > expected - 0.004, "{} instead of {expected}", manifold.gap());
         prop_assert!(manifold.points().windows(2).all(|pair| pair[0].feature < pair[1].feature));

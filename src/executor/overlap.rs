@@ -143,8 +143,7 @@ impl Handler<Look> for WorkerActor {
 
     fn handle(&mut self, look: Look, _: &mut Context<Self>) {
         self.answer(move |worker| {
-            let meetings = Arc::new(worker.scout.look(&look.glance));
-            Reply::Seen(Seen { meetings, cpu_s: 0.0 })
+            Reply::Seen(Seen { meetings: worker.scout.look(&look.glance), cpu_s: 0.0 })
         });
     }
 }

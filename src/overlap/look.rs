@@ -27,21 +27,37 @@ pub struct Scout {
     fabric: Arc<Fabric>,
     all: Vec<u32>,
     bounds: Bounds,
+    /// What was found last, whose room is used again once nobody reads it any more.
+    found: Arc<Vec<Meeting>>,
 }
 
 impl Scout {
     /// Somebody who can look at all bodies of a world.
     pub fn new(world: &Arc<World>, fabric: &Arc<Fabric>) -> Self {
         let all = (0..world.bodies.len() as u32).collect();
-        Scout { world: world.clone(), fabric: fabric.clone(), all, bounds: Bounds::default() }
+        Scout {
+            world: world.clone(),
+            fabric: fabric.clone(),
+            all,
+            bounds: Bounds::default(),
+            found: Arc::default(),
+        }
     }
 
     /// Those of its share of the pairs that meet, ascending.
-    pub fn look(&mut self, glance: &Glance) -> Vec<Meeting> {
+    pub fn look(&mut self, glance: &Glance) -> Arc<Vec<Meeting>> {
         let states = glance.states.as_slice();
         self.bounds.update(&self.world, &self.all, states);
-        let pairs = glance.candidates[glance.share.clone()].iter();
-        pairs.filter_map(|pair| met(&self.world, &self.fabric, states, &self.bounds, *pair)).collect()
+        if Arc::get_mut(&mut self.found).is_none() {
+            self.found = Arc::new(Vec::with_capacity(self.found.len()));
+        }
+        if let Some(found) = Arc::get_mut(&mut self.found) {
+            let (world, fabric, bounds) = (&self.world, &self.fabric, &self.bounds);
+            let pairs = glance.candidates[glance.share.clone()].iter();
+            found.clear();
+            found.extend(pairs.filter_map(|pair| met(world, fabric, states, bounds, *pair)));
+        }
+        self.found.clone()
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Orders {
     pub told: Option<Told>,
     /// The bodies of the worker, ascending.
     pub bodies: Arc<Vec<u32>>,
+    /// Room for the answer.
+    pub room: Vec<BodyState>,
 }
 
 /// What a worker tells after a tick.
@@ -43,7 +45,7 @@ pub struct Answer {
 
 impl Orders {
     /// Does what was ordered. A worker without bodies has nothing to do.
-    pub fn carry_out(&self, engine: &mut dyn Engine) -> Answer {
+    pub fn carry_out(self, engine: &mut dyn Engine) -> Answer {
         for place in &self.deactivate {
             engine.deactivate(*place);
         }
@@ -63,13 +65,10 @@ impl Orders {
             adopted_bytes += points as u64 * point_bytes + joints as u64 * joint_bytes;
         }
         let counts = if self.bodies.is_empty() { StepCounts::default() } else { engine.step() };
-        Answer {
-            states: self.bodies.iter().map(|place| engine.state(*place)).collect(),
-            counts,
-            impulses: engine.impulses(),
-            adopted_bytes,
-            cpu_s: 0.0,
-        }
+        let mut states = self.room;
+        states.clear();
+        states.extend(self.bodies.iter().map(|place| engine.state(*place)));
+        Answer { states, counts, impulses: engine.impulses(), adopted_bytes, cpu_s: 0.0 }
     }
 
     /// Bytes that these orders take where they are sent.

@@ -54,11 +54,12 @@ impl Ring {
         let mut was_inside = self.contains(&ray.at(t));
         for _ in 0..STEPS_MAX {
             let (distance, _) = self.clearance(&ray.at(t));
-            if !was_inside && distance < NEAR * self.tube {
-                if let Some(entry) = self.exactly(ray, t, span) {
-                    return Some(entry);
-                }
-                // It only grazes the ring.
+            // Without an exact entry it only grazes the ring.
+            if !was_inside
+                && distance < NEAR * self.tube
+                && let Some(entry) = self.exactly(ray, t, span)
+            {
+                return Some(entry);
             }
             was_inside &= distance < 0.0;
             t += distance.abs().max(0.1 * NEAR * self.tube);

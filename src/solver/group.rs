@@ -72,6 +72,8 @@ pub struct GroupSolver {
     contacts: Contacts,
     joints: Joints,
     impulses: Arc<Impulses>,
+    /// Those of the tick before, for their room.
+    before: Arc<Impulses>,
     meetings: Vec<Meeting>,
     detector: Detector,
     bounds: Bounds,
@@ -97,6 +99,7 @@ impl GroupSolver {
             contacts: Contacts::default(),
             joints: Joints::default(),
             impulses: Arc::default(),
+            before: Arc::default(),
             meetings: Vec::new(),
             detector: Detector::default(),
             bounds: Bounds::default(),
@@ -343,7 +346,10 @@ impl GroupSolver {
 
     fn remember(&mut self) {
         if Arc::get_mut(&mut self.impulses).is_none() {
-            // Somebody still reads what was remembered; it would be overwritten anyway.
+            // Somebody still reads what was remembered. Nobody reads what was remembered before, as a rule.
+            std::mem::swap(&mut self.impulses, &mut self.before);
+        }
+        if Arc::get_mut(&mut self.impulses).is_none() {
             self.impulses = Arc::default();
         }
         if let Some(impulses) = Arc::get_mut(&mut self.impulses) {

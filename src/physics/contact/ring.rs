@@ -155,9 +155,9 @@ pub(super) fn against(ring: &Placed, radius: f64, tube: f64, other: &Placed, rea
         let dips = here.slope < 0.0 && next.slope > 0.0 && arc * next.slope.min(-here.slope) > SHALLOW * tube;
         dips.then_some((here, next))
     };
-    for at in 0..SAMPLES {
+    for (at, sample) in samples.iter().enumerate() {
         // A minimum stands for the samples on either side of it.
-        if let Some(here) = samples[at].filter(|_| dip(at).is_none() && dip(at + SAMPLES - 1).is_none()) {
+        if let Some(here) = sample.filter(|_| dip(at).is_none() && dip(at + SAMPLES - 1).is_none()) {
             push(at, &here);
         }
         if let Some((here, next)) = dip(at)
