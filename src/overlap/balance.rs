@@ -290,8 +290,8 @@ mod tests {
     #[test]
     fn case_v_leaves_the_depth_of_sharing_alone() {
         let workers: &[&[u32]] = &[&[RED, GREEN], &[RED, GREEN], &[RED, GREEN], &[RED], &[GREEN], &[GREEN]];
-        let edges = [(0, 1), (1, 2), (2, 3), (0, 4)];
-        // Red begins three constraints from the one and two from the other.
+        let edges = [(0, 1), (1, 2), (2, 4), (0, 3)];
+        // Red has less to do. Green begins three constraints from the one and two from the other.
         for (gamma, case) in [(0, Case::Together), (1, Case::Together), (2, Case::Bridge), (3, Case::Bridge)]
         {
             let (found, sets) = after(workers, &edges, gamma, false);

@@ -33,11 +33,12 @@ impl Ring {
 
     /// The stretch of a ray that lies between the planes above and below the ring and within its outer circle.
     fn reach(&self, ray: &Ray, span: Span) -> Option<(f64, f64)> {
-        let (a, b) =
-            ((-self.tube - ray.origin.y) * ray.inverse.y, (self.tube - ray.origin.y) * ray.inverse.y);
+        // A little outside, so that a ray never begins on the surface.
+        let tube = self.tube * (1.0 + NEAR);
+        let (a, b) = ((-tube - ray.origin.y) * ray.inverse.y, (tube - ray.origin.y) * ray.inverse.y);
         // A level ray has infinities of either sign here, or nothing that is a number on the very planes.
         let (mut enter, mut leave) = (a.min(b).max(span.from), a.max(b).min(span.to));
-        let outer = self.radius + self.tube;
+        let outer = self.radius + tube;
         let middle = -ray.origin.dot(&ray.dir);
         let half2 = outer * outer - (ray.origin + ray.dir * middle).norm_squared();
         if half2 <= 0.0 {
