@@ -1,5 +1,7 @@
 //! Rings: mass, contact points, and links of chains that hold each other.
 
+#![allow(clippy::unwrap_used)] // helpers of tests may fail, too
+
 mod common;
 
 use std::f64::consts::{FRAC_PI_2, TAU};
@@ -58,6 +60,12 @@ fn mass_and_inertia_are_those_of_many_small_pieces() {
     assert_eq!(inverse[(0, 0)], inverse[(2, 2)]);
 }
 
+/// A direction in the plane of a ring.
+fn along(angle: f64) -> Vec3 {
+    let (sin, cos) = libm::sincos(angle);
+    Vec3::new(cos, 0.0, sin)
+}
+
 /// A shape somewhere.
 #[derive(Clone)]
 struct Thing {
@@ -74,7 +82,7 @@ impl Thing {
     /// A point of its circle, if it is a ring.
     fn on_circle(&self, angle: f64) -> Vec3 {
         let Shape::Ring { radius, .. } = self.shape else { panic!("not a ring") };
-        self.x + self.q * (Vec3::new(angle.cos(), 0.0, angle.sin()) * radius)
+        self.x + self.q * (along(angle) * radius)
     }
 }
 
@@ -200,7 +208,7 @@ fn linking(a: &BodyState, b: &BodyState, radius: f64) -> i32 {
     let normal = a.q * Vec3::y();
     let point = |at: u32| {
         let angle = TAU * f64::from(at) / 360.0;
-        b.x + b.q * (Vec3::new(angle.cos(), 0.0, angle.sin()) * radius) - a.x
+        b.x + b.q * (along(angle) * radius) - a.x
     };
     let mut through = 0;
     for at in 0..360 {
