@@ -2,6 +2,9 @@
 
 use crate::program::Sandbox;
 
+/// What `bench solver` says of a scene that does not exist: nothing, if there is nothing to compare with anyway.
+const SOLVER: &str = if cfg!(feature = "rapier") { "no-such-scene" } else { "--features rapier" };
+
 fn text(sandbox: &Sandbox, name: &str) -> String {
     String::from_utf8(sandbox.read(&format!("out/{name}"))).unwrap()
 }
@@ -66,7 +69,8 @@ fn every_measurement_leaves_a_table_and_a_page() {
 fn mistakes_are_told_before_anything_is_measured() {
     let sandbox = Sandbox::new();
     sandbox.write("file", "x");
-    let wrong: [(&[&str], &str); 6] = [
+    let wrong: [(&[&str], &str); 7] = [
+        (&["bench", "solver", "no-such-scene", "--out", "out"], SOLVER),
         (&["bench", "overlap", "bowls", "--out", "out"], "did you mean `bowl`?"),
         (&["bench", "speedup", "--cores", "0"], "--cores"),
         (&["bench", "speedup", "--cores", "4..1"], "4..1"),

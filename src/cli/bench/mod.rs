@@ -11,6 +11,7 @@ mod overlap;
 mod overlap_sheet;
 mod runner;
 mod scale;
+mod solver;
 mod speedup;
 mod window;
 
@@ -120,6 +121,13 @@ enum What {
         #[command(flatten)]
         common: Common,
     },
+    /// The group solver of `--sync overlap` against Rapier, per tick (needs the feature `rapier`)
+    Solver {
+        #[command(flatten)]
+        which: solver::Arguments,
+        #[command(flatten)]
+        common: Common,
+    },
     /// All of these
     All {
         #[command(flatten)]
@@ -136,8 +144,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         What::Breakdown { common, .. } => ("breakdown", common),
         What::Overhead { common, .. } => ("overhead", common),
         What::Overlap { common, .. } => ("overlap", common),
+        What::Solver { common, .. } => ("solver", common),
         What::All { common } => ("report", common),
     };
+    if let What::Solver { .. } = arguments.what {
+        solver::ready()?;
+    }
     let machine = Machine::here();
     let folder = common.out.clone().unwrap_or_else(|| Path::new("bench/results").join(machine.slug()));
     let shelf = Shelf::open(folder, machine)?;
@@ -150,6 +162,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         What::Breakdown { which, common } => breakdown::measure(&mut runner, which, common),
         What::Overhead { which, common } => overhead::measure(&mut runner, which, common),
         What::Overlap { which, common } => overlap::measure(&mut runner, which, common),
+        What::Solver { which, common } => solver::measure(&mut runner, which, common),
         What::All { common } => measure_all(&mut runner, common),
     }?;
     shelf.keep(name, &sections)?;
@@ -167,6 +180,9 @@ fn measure_all(runner: &mut Runner, common: &Common) -> Result<Vec<Section>, Fai
     sections.extend(scale::measure(runner, &scale::Arguments::default(), common)?);
     sections.extend(overhead::measure(runner, &overhead::Arguments::default(), common)?);
     sections.extend(overlap::measure(runner, &overlap::Arguments::default(), common)?);
+    if solver::ready().is_ok() {
+        sections.extend(solver::measure(runner, &solver::Arguments::default(), common)?);
+    }
     Ok(sections)
 }
 
