@@ -24,7 +24,7 @@ const NEAR: u64 = 8;
 pub(super) const LARGE_CREW: usize = 4;
 /// Nor do they respond to contacts as far ahead as others: taking that back would be dear.
 const CONTACT_AHEAD_LARGE: u64 = 8;
-/// Nobody plans for less than this because it has touched something often.
+/// Nobody looks less far ahead than this because it has touched something often.
 pub(super) const STRIDE_AT_LEAST: u64 = 8;
 /// Bodies times ticks that a crew goes on by itself before it looks at the table again.
 const ALONE_MAX: u64 = 16_384;
@@ -88,13 +88,14 @@ impl<D: Dynamics> Entity<D> {
     /// The tick it has to wait for if its next flight would leave the window.
     fn beyond_window(&self, limits: &Limits, floor: Tick) -> Option<Tick> {
         let lvt = self.lvt();
-        let bound = limits.last_tick.min(floor + limits.window);
+        let window = self.window(limits);
+        let bound = limits.last_tick.min(floor + window);
         // No more than the window, or it would wait for others to pass it.
-        let longest = limits.stride_min.min(limits.window).min(limits.last_tick - lvt);
+        let longest = limits.stride_min.min(window).min(limits.last_tick - lvt);
         let worthwhile = self.stride(limits).min(longest).max(1);
         let may_wait = lvt > floor || self.has(Fault::WindowHoldsTheLowest);
         let is_beyond = lvt + worthwhile > bound && may_wait;
-        is_beyond.then(|| (lvt + worthwhile - limits.window).max(floor + 1))
+        is_beyond.then(|| (lvt + worthwhile - window).max(floor + 1))
     }
 
     /// How many ticks above the lowest local virtual time it responds to contacts.
@@ -140,7 +141,7 @@ impl<D: Dynamics> Entity<D> {
         let foresight = if crew.len() > LARGE_CREW { self.foresight } else { u64::MAX };
         let reach = first.saturating_add(self.stride(limits).min(foresight) - 1);
         let acted_on = self.actions.range(first..).next().map_or(Tick::MAX, |(tick, _)| *tick);
-        let until = limits.last_tick.min(floor + limits.window).min(acted_on).max(first);
+        let until = limits.last_tick.min(floor + self.window(limits)).min(acted_on).max(first);
         let bound = until.min(reach).max(first);
         let is_held = limits.adaptive && self.is_held();
         // Who is held most likely touches at the next tick as well. Looking there twice would be once too often.
@@ -205,12 +206,20 @@ impl<D: Dynamics> Entity<D> {
         (legs, None)
     }
 
+    /// How far it runs ahead of the lowest local virtual time: those who touch something often would only have to come
+    /// back.
+    fn window(&self, limits: &Limits) -> u64 {
+        match limits.adaptive {
+            true => limits.window.min(self.free_ticks.max(STRIDE_AT_LEAST).saturating_mul(2)),
+            false => limits.window,
+        }
+    }
+
     /// How many ticks it flies at a time: one if it is held, and will most likely be held at the next tick.
     fn stride(&self, limits: &Limits) -> u64 {
         match limits.adaptive {
             true if self.is_held() => 1,
-            // Farther than that it hardly ever comes, and long flights pass many cells.
-            true => self.stride.min(self.free_ticks.max(STRIDE_AT_LEAST)),
+            true => self.stride,
             false => u64::MAX,
         }
     }
