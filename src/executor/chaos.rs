@@ -134,7 +134,7 @@ struct Rehearsal {
 
 impl Run {
     fn new(job: Job, order: Order, known: &[Entry]) -> Self {
-        let (commons, entities) = Commons::new(job.world, job.tuning, known);
+        let (commons, entities) = Commons::new(job.world, job.tuning, 1, known);
         let commons = Arc::new(commons);
         if job.inputs.is_some() {
             // Who watches the frames may act on what they show.

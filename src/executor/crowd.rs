@@ -79,14 +79,20 @@ pub struct Commons {
 }
 
 impl Commons {
-    /// Makes ready to run a world, and everybody who is in it or known to come.
-    pub(crate) fn new(world: &Arc<World>, tuning: &Tuning, known: &[Entry]) -> (Self, Vec<Entity<World>>) {
+    /// Makes ready to run a world on so many cores, and everybody who is in it or known to come.
+    pub(crate) fn new(
+        world: &Arc<World>,
+        tuning: &Tuning,
+        cores: usize,
+        known: &[Entry],
+    ) -> (Self, Vec<Entity<World>>) {
         let scene = world.bodies.at_start().len();
         let crowd = Crowding::of(world.bodies.at_start());
         // Crews that touch wait for each other at every tick, and once more for every iteration: that costs more than
         // several cores gain. A heap is one crew, however many cores there are.
         let largest = scene.max(1);
-        let crews = crews(world, tuning, &crowd, largest);
+        let is_heap = tuning.cluster == 0 && crowd.is_dense(cores);
+        let crews = crews(world, tuning, is_heap, largest);
         let radii: Vec<f64> = (0..scene as Place).map(|place| world.radius(place)).collect();
         let most = if tuning.lane == Lane::Actors { 1 << 12 } else { 1 << 20 };
         let suited = (2 * radii.len()).next_power_of_two().clamp(64, most) as u32;
@@ -107,7 +113,7 @@ impl Commons {
             }
         }
         // What touches inside a crew is not looked for in the table: a heap needs few and wide cells there.
-        let suited_scale = if circle.is_some() && crowd.is_dense() { WIDEST } else { crowd.cell_scale() };
+        let suited_scale = if is_heap { WIDEST } else { crowd.cell_scale() };
         let scale = if tuning.cell_scale == 0.0 { suited_scale } else { tuning.cell_scale };
         let grid = Grid::new(&radii, scale, buckets);
         let late = known.iter().filter(|entry| is_birth(entry)).count();
@@ -187,10 +193,10 @@ pub(crate) fn is_birth(entry: &Entry) -> bool {
 }
 
 /// The crews at the start, by entity: neighbours along a space-filling order, bodies in ascending order.
-fn crews(world: &World, tuning: &Tuning, crowd: &Crowding, largest: usize) -> Vec<Vec<Place>> {
+fn crews(world: &World, tuning: &Tuning, is_heap: bool, largest: usize) -> Vec<Vec<Place>> {
     let bodies = world.bodies.at_start().len();
     let size = match tuning.cluster {
-        0 if crowd.is_dense() => largest,
+        _ if is_heap => largest,
         size => size.max(1) as usize,
     };
     let mut order: Vec<Place> = (0..bodies as Place).collect();

@@ -311,7 +311,7 @@ pub fn run(
     let began = Instant::now();
     let (news, heard) = channel::unbounded();
     let ((runtime, entities), _opened) = inputs::open(job.inputs, |known| {
-        let (commons, entities) = Commons::new(job.world, job.tuning, known);
+        let (commons, entities) = Commons::new(job.world, job.tuning, cores, known);
         let runtime = Arc::new_cyclic(|me| Runtime {
             me: me.clone(),
             commons,

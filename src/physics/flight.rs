@@ -65,6 +65,9 @@ impl Flight {
     /// Bounds of everything the body covers at the ticks `from..=to`. May be too large, never too small.
     pub fn swept_aabb(&self, world: &World, body: &BodyDef, from: Tick, to: Tick) -> Aabb {
         let (a, b) = (self.position_at(world, from), self.position_at(world, to));
+        if from == to {
+            return Aabb::about(a, Vec3::repeat(body.radius + 1e-12 * (a.amax() + body.radius)));
+        }
         let mut path = Aabb { min: a.inf(&b), max: a.sup(&b) };
         // A parabola leaves the box of its ends only where its velocity changes sign.
         for axis in 0..3 {

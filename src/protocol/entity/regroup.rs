@@ -21,16 +21,16 @@ const SELDOM: u64 = 32;
 pub(super) struct Company {
     /// When it last thought about it.
     since: Tick,
-    /// Ticks at which it touched strangers.
+    /// Ticks at which it touched strangers and was held.
     encounters: u64,
     /// The size it has made known.
     size: Option<u32>,
 }
 
 impl Company {
-    /// A response is settled.
+    /// A response is settled. Who bounces off is gone again; who is held makes company.
     pub fn observe<D: Dynamics>(&mut self, response: &Response<D>) {
-        self.encounters += u64::from(!response.told.is_empty());
+        self.encounters += u64::from(!response.told.is_empty() && response.lingers);
     }
 
     fn think_again(&mut self, now: Tick) {
