@@ -14,9 +14,10 @@ const NARROWEST: f64 = 1.25;
 const CROWDED: f64 = 32.0;
 /// A scene with so many bodies in cells of two diameters is dense: everybody will touch somebody soon.
 const DENSE: f64 = 3.0;
-/// With so few cores and so many bodies in such cells, one crew is cheaper than many who bounce off each other.
+/// With so few cores and so many bodies in cells of four diameters, one crew is cheaper than many who bounce off each
+/// other.
 const FEW_CORES: usize = 2;
-const DENSE_FOR_FEW: f64 = 1.8;
+const DENSE_FOR_FEW: f64 = 8.0;
 /// So many bodies tell how crowded a scene is.
 const SAMPLE: usize = 1 << 14;
 
@@ -37,7 +38,7 @@ impl<'a> Crowding<'a> {
 
     /// Whether bodies had better begin in crews.
     pub fn is_dense(&self, cores: usize) -> bool {
-        self.company(2.0) >= if cores <= FEW_CORES { DENSE_FOR_FEW } else { DENSE }
+        self.company(2.0) >= DENSE || cores <= FEW_CORES && self.company(4.0) >= DENSE_FOR_FEW
     }
 
     /// The width of cells that suits the scene, in diameters of the typical body: the wider, the fewer cells a
