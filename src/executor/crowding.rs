@@ -17,7 +17,7 @@ const DENSE: f64 = 3.0;
 /// With so few cores and so many bodies in cells of four diameters, one crew is cheaper than many who bounce off each
 /// other.
 const FEW_CORES: usize = 2;
-const DENSE_FOR_FEW: f64 = 8.0;
+const DENSE_FOR_FEW: f64 = 5.0;
 /// So many bodies tell how crowded a scene is.
 const SAMPLE: usize = 1 << 14;
 
