@@ -50,7 +50,7 @@ fn balls_come_to_rest_in_a_bowl_shared_by_two_workers() {
 fn a_bridge_shared_by_two_workers_holds() {
     let (report, _) = run(&scene("bridge", 61, 0.5), EngineKind::Rapier, 2, 2);
     let summary = report.overlap.expect("workers have a summary");
-    assert!(summary.violation.max_m < 0.02, "{:?}", summary.violation);
+    assert!(summary.violation.max_m < 0.05, "{:?}", summary.violation);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //! to spread one scene over workers.
 //!
 //! All bodies are known from the start; those that live elsewhere are disabled. Rapier keeps its own memory of contacts
-//! and forgets it when a body is disabled.
+//! and forgets it when a body is disabled. A joint exists while both of its bodies are enabled: Rapier does not stand
+//! joints between bodies that never were.
 
 use std::sync::Arc;
 
@@ -20,12 +21,31 @@ pub struct RapierEngine {
     world: PhysicsWorld,
     /// By place.
     handles: Vec<RigidBodyHandle>,
+    is_active: Vec<bool>,
+    /// The joints of every body, by place.
+    joints_of: Vec<Vec<usize>>,
+    joints: Vec<Link>,
+}
+
+/// A joint, whether it exists at the moment or not.
+struct Link {
+    /// Places of its bodies; nothing for what does not move.
+    places: [Option<u32>; 2],
+    bodies: [RigidBodyHandle; 2],
+    data: GenericJoint,
+    exists: Option<ImpulseJointHandle>,
 }
 
 impl RapierEngine {
     /// All bodies of a world, none of them active.
     pub fn new(world: &Arc<World>) -> Self {
-        let mut engine = RapierEngine { world: PhysicsWorld::default(), handles: Vec::new() };
+        let mut engine = RapierEngine {
+            world: PhysicsWorld::default(),
+            handles: Vec::new(),
+            is_active: vec![false; world.bodies.len()],
+            joints_of: vec![Vec::new(); world.bodies.len()],
+            joints: Vec::new(),
+        };
         engine.world.gravity = to_parry(world.gravity);
         let parameters = &mut engine.world.integration_parameters;
         parameters.dt = world.time.tick_s;
@@ -115,8 +135,31 @@ impl RapierEngine {
                 hinge.into()
             }
         };
-        let (a, b) = (handle(a), handle(b));
-        self.world.impulse_joints.insert(a, b, data, true);
+        let places = [a.body, b.body];
+        for place in places.iter().flatten() {
+            self.joints_of[*place as usize].push(self.joints.len());
+        }
+        let bodies = [handle(a), handle(b)];
+        self.joints.push(Link { places, bodies, data, exists: None });
+    }
+
+    /// Lets the joints of a body exist that can, and no others.
+    fn rejoin(&mut self, place: u32) {
+        for &at in &self.joints_of[place as usize] {
+            let link = &mut self.joints[at];
+            let holds = link.places.iter().flatten().all(|place| self.is_active[*place as usize]);
+            let joints = &mut self.world.impulse_joints;
+            match link.exists {
+                None if holds => {
+                    link.exists = Some(joints.insert(link.bodies[0], link.bodies[1], link.data, true));
+                }
+                Some(handle) if !holds => {
+                    joints.remove(handle, true);
+                    link.exists = None;
+                }
+                _ => {}
+            }
+        }
     }
 
     fn body(&mut self, place: u32) -> &mut RigidBody {
@@ -128,10 +171,14 @@ impl Engine for RapierEngine {
     fn activate(&mut self, place: u32, state: &BodyState) {
         self.body(place).set_enabled(true);
         self.set_state(place, state);
+        self.is_active[place as usize] = true;
+        self.rejoin(place);
     }
 
     fn deactivate(&mut self, place: u32) {
         self.body(place).set_enabled(false);
+        self.is_active[place as usize] = false;
+        self.rejoin(place);
     }
 
     fn set_state(&mut self, place: u32, state: &BodyState) {
