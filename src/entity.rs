@@ -191,7 +191,13 @@ impl EntityActor {
             self.entity.regroup(circle, &commons.limits, now, &mut self.out);
         }
         let responses = self.entity.stats().responses;
-        let step = self.entity.step(&commons.world, &commons.throttle.limits(), now, &mut self.out);
+        let mut limits = commons.throttle.limits();
+        let homes = commons.epochs.as_ref().map(|epochs| &epochs.homes);
+        let moved = homes.and_then(|homes| self.entity.move_house(homes, &mut limits, now, &mut self.out));
+        let step = match moved {
+            Some(step) => step,
+            None => self.entity.step(&commons.world, &limits, now, &mut self.out),
+        };
         let has_responded = self.entity.stats().responses > responses;
         self.mark(if has_responded { Phase::Respond } else { Phase::Step });
         match step {

@@ -24,6 +24,18 @@ pub(crate) fn each<T: Send>(items: &mut [T], act: impl Fn(usize, &mut T) + Sync)
     }
 }
 
+/// Something for each of a few items that are each worth a thread.
+pub(crate) fn each_of_few<T: Send, R: Send>(
+    items: &mut [T],
+    act: impl Fn(usize, &mut T) -> R + Sync,
+) -> Vec<R> {
+    if rayon::current_thread_index().is_some() {
+        items.par_iter_mut().enumerate().map(|(at, item)| act(at, item)).collect()
+    } else {
+        items.iter_mut().enumerate().map(|(at, item)| act(at, item)).collect()
+    }
+}
+
 /// Something for every pair of items at the same place of two lists.
 pub(crate) fn each_pair<T: Send, U: Send>(
     items: &mut [T],
@@ -87,7 +99,8 @@ mod tests {
                 *square += 3 * at;
             });
             find(&mut odd, count, |range, found| found.extend(range.filter(|at| at % 3 == 1)));
-            (squares, halves, odd)
+            let sums = each_of_few(&mut halves, |at, half| *half + at);
+            (squares, halves, odd, sums)
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads can be started");
         for count in [0, 1, 63, 128, 129, 1000, 4097] {

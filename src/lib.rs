@@ -35,6 +35,7 @@
 //! | [`executor`] | [`Simulation`] and the ways of running it; [`executor::sequential`] defines the result |
 //! | [`inputs`] | acting on a simulation while it runs: pushes, bodies that come and go |
 //! | [`protocol`] | how bodies run in their own time and still agree: state machines without threads or clocks |
+//! | [`bridge`] | bodies that stay in contact, handed to groups that are solved together, and back |
 //! | [`verify`] | the protocol under every order of events in small worlds, and under very many in large ones |
 //! | [`frame`], [`digest`] | what is committed, and its hash |
 //! | [`record`], [`export`], [`render`] | recordings, CSV and glTF, pictures |
@@ -45,6 +46,7 @@
 
 pub mod appearance;
 pub mod bench;
+pub mod bridge;
 pub mod cli;
 pub mod digest;
 mod entity;

@@ -19,6 +19,8 @@ const PURE: &[&str] = &[
     "scenarios",
     "solver",
     "overlap",
+    "overlap_bridge",
+    "bridge",
 ];
 const BANNED_IN_PURE: &[&str] = &[
     "std::thread",

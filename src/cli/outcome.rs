@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::numbers::{change, counted, grouped, short};
+use crate::bridge::BridgeSummary;
 use crate::executor::{Census, Report, Sync};
 use crate::overlap::OverlapSummary;
 use crate::protocol::Stats;
@@ -50,6 +51,8 @@ pub(super) struct Outcome {
     speculation: Option<Speculation>,
     /// What workers did; nothing where there were none.
     overlap: Option<OverlapSummary>,
+    /// Groups and hand-overs; nothing where there was no bridge.
+    bridge: Option<BridgeSummary>,
     version: &'static str,
 }
 
@@ -193,6 +196,7 @@ impl Outcome {
             },
             speculation: Speculation::of(report),
             overlap: report.overlap.clone(),
+            bridge: report.tally.bridge,
             version: env!("CARGO_PKG_VERSION"),
         }
     }
@@ -236,12 +240,36 @@ impl Outcome {
         if let Some(overlap) = &self.overlap {
             tell_workers(overlap, &mut line);
         }
+        if let Some(bridge) = &self.bridge {
+            tell_bridge(bridge, self.bodies as u64 * self.ticks, &mut line);
+        }
         if let Some(path) = recording {
             line("recording", path.display().to_string());
         }
         line("digest", self.digest.clone());
         text
     }
+}
+
+/// A line about groups, for people.
+fn tell_bridge(bridge: &BridgeSummary, body_ticks: u64, mut line: impl FnMut(&str, String)) {
+    let BridgeSummary { joined, freed, moved, .. } = bridge;
+    let groups = counted(bridge.groups, "group", "groups");
+    let bodies = counted(u64::from(bridge.bodies), "body", "bodies");
+    let share = bridge.body_ticks as f64 / body_ticks.max(1) as f64 * 100.0;
+    let (joined, freed, moved) = (grouped(*joined), grouped(*freed), grouped(*moved));
+    let workers = counted(u64::from(bridge.workers), "worker", "workers");
+    line(
+        "bridge",
+        format!(
+            "{groups} of {bodies}, {} at a time at most, by {workers}",
+            grouped(u64::from(bridge.bodies_max))
+        ),
+    );
+    line(
+        "handed over",
+        format!("{joined} joined, {freed} came free, {moved} moved; {share:.1} % of body-ticks in groups"),
+    );
 }
 
 /// A few lines about workers, for people.

@@ -1,9 +1,10 @@
-//! Flags that say how `--sync overlap` spreads the work. All but the cores change its result.
+//! Flags that say how workers share a scene, or the groups of one. All of them change the result.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::failure::Failure;
+use crate::bridge::BridgeSettings;
 use crate::executor::Sync;
 use crate::overlap::balance::Load;
 use crate::overlap::partition::Partition;
@@ -14,11 +15,18 @@ const WEIGHTS: &[(&str, WeightRule)] = &[("geodesic", WeightRule::Geodesic), ("e
 const BALANCE: &[(&str, Option<Load>)] =
     &[("contacts", Some(Load::Contacts)), ("bodies", Some(Load::Bodies)), ("off", None)];
 
+const BRIDGE: &[(&str, bool)] = &[("auto", true), ("off", false)];
+
 /// How workers share a scene
 #[derive(Args, Default)]
-#[command(next_help_heading = "Workers (`--sync overlap` only; they change the result)")]
+#[command(next_help_heading = "Workers (`--sync overlap` and `--bridge auto` only; they change the result)")]
 pub(super) struct OverlapArguments {
-    /// How many workers share the scene; two, or as many as the scene has parts, if not given
+    /// Hand bodies that stay in contact to groups that are solved together, and back when they come free; everybody
+    /// else keeps its own clock
+    #[arg(long, value_name = "auto|off", value_parser = named(BRIDGE))]
+    bridge: Option<bool>,
+    /// How many workers share the scene; two, or as many as the scene has parts, if not given. With `--bridge auto`, how
+    /// many share a group: one if not given
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
     /// How many joints or contacts deep workers share bodies beyond those where they meet
@@ -57,10 +65,17 @@ fn named<T: Copy + Send + std::marker::Sync + 'static>(
 impl OverlapArguments {
     /// The settings; refused where they would have no effect.
     pub(super) fn settings(&self, sync: Sync) -> Result<OverlapSettings, Failure> {
-        if let Some(flag) = self.first_given().filter(|_| sync != Sync::Overlap) {
+        let is_bridged = self.is_bridged();
+        if let Some(flag) = self.first_given().filter(|_| sync != Sync::Overlap && !is_bridged) {
             return Err(Failure::bad_input(format_args!(
-                "{flag}: `--sync {}` has no workers; use `--sync overlap`, or leave {flag} out",
+                "{flag}: `--sync {}` has no workers; use `--sync overlap` or `--bridge auto`, or leave {flag} out",
                 sync.name()
+            )));
+        }
+        if let Some(flag) = self.first_of_scenes_only().filter(|_| is_bridged) {
+            return Err(Failure::bad_input(format_args!(
+                "{flag}: says how whole scenes are shared, and `--bridge auto` shares groups as they come and go; \
+                 leave {flag} out, or use `--sync overlap` without `--bridge`"
             )));
         }
         let defaults = OverlapSettings::default();
@@ -74,6 +89,26 @@ impl OverlapArguments {
             engine: self.engine.unwrap_or_default(),
             measures: self.residual,
         })
+    }
+
+    fn is_bridged(&self) -> bool {
+        self.bridge == Some(true)
+    }
+
+    /// How bodies are handed over, if they are.
+    pub(super) fn bridge(&self, sync: Sync) -> Result<Option<BridgeSettings>, Failure> {
+        let workers = self.settings(sync)?;
+        Ok(self.is_bridged().then(|| BridgeSettings { workers, ..BridgeSettings::default() }))
+    }
+
+    /// The first flag given that is about whole scenes.
+    fn first_of_scenes_only(&self) -> Option<&'static str> {
+        let given = [
+            ("--partition", self.partition.is_some()),
+            ("--engine", self.engine.is_some()),
+            ("--residual", self.residual),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
     }
 
     fn first_given(&self) -> Option<&'static str> {

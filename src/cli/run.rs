@@ -93,6 +93,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         .sync(sync)
         .cores(cores)
         .overlap(arguments.overlap.settings(sync)?)
+        .bridge(arguments.overlap.bridge(sync)?)
         .tuning(arguments.tuning.for_scene(&scene))
         .chaos_seed(arguments.tuning.chaos_seed());
     if let Some(tracer) = &tracer {

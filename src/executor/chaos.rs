@@ -88,7 +88,7 @@ fn run_counted(
     let meters = std::iter::once(&run.meter);
     run.stock.look_now(&run.commons, std::iter::once(&run.meter));
     let census = Census::of(meters, &run.rounds, &run.stock, run.commons.limits.window, &[]);
-    Ok((tally(&stats, ticks), stats, census))
+    Ok((tally(&run.commons, &stats, ticks), stats, census))
 }
 
 struct Run {
@@ -307,7 +307,7 @@ impl Run {
     /// Lets an entity do what it may.
     fn step(&mut self, id: EntityId) -> bool {
         self.is_ready[id.0 as usize] = false;
-        let Commons { world, throttle, counters, table, circle, .. } = &*self.commons;
+        let Commons { world, throttle, counters, table, circle, epochs, .. } = &*self.commons;
         let entity = &mut self.entities[id.0 as usize];
         let (now, segments) = (counters.now(), entity.segments());
         entity.settle(now.gvt);
@@ -320,7 +320,13 @@ impl Run {
                 rehearsals[id.0 as usize] = None;
             }
         }
-        match entity.step(world, &throttle.limits(), now, &mut self.out) {
+        let (mut limits, handovers) = (throttle.limits(), entity.stats().handovers);
+        let homes = epochs.as_ref().map(|epochs| &epochs.homes);
+        let moved = homes.and_then(|homes| entity.move_house(homes, &mut limits, now, &mut self.out));
+        if let Some(rehearsals) = self.rehearsals.as_mut().filter(|_| entity.stats().handovers > handovers) {
+            rehearsals[id.0 as usize] = None;
+        }
+        match moved.unwrap_or_else(|| entity.step(world, &limits, now, &mut self.out)) {
             Step::Write(plan) => {
                 let (plan, written) = table.write(world, plan, now.gvt);
                 let (first, crew) = (
@@ -409,7 +415,7 @@ impl Run {
     /// How far global virtual time may go: to the next frame if somebody may act on what it shows.
     fn ceiling(&self, feed: &FrameFeed) -> Tick {
         let last_tick = self.commons.limits.last_tick;
-        if self.takes_inputs { feed.next().min(last_tick) } else { last_tick }
+        self.commons.ceiling(if self.takes_inputs { feed.next().min(last_tick) } else { last_tick })
     }
 
     /// Where everybody stands, for the message of an impossible end.

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::crowding::{Crowding, WIDEST};
+use super::epochs::Epochs;
 use super::throttle::Throttle;
 use super::{RunError, Tally};
 use crate::frame::Frame;
@@ -72,8 +73,12 @@ pub struct Commons {
     pub throttle: Throttle,
     /// Who is how large, if entities regroup by themselves.
     pub circle: Option<Circle>,
+    /// Who lives where from when on, if that is part of the result.
+    pub epochs: Option<Epochs>,
     /// The bodies of each entity at the start.
     pub crews: Vec<Vec<Place>>,
+    /// Those from here on are for groups.
+    pub free: usize,
     /// The entity each body of the scene is born in.
     births: Vec<EntityId>,
 }
@@ -92,7 +97,7 @@ impl Commons {
         // several cores gain. A heap is one crew, however many cores there are.
         let largest = scene.max(1);
         let is_heap = tuning.cluster == 0 && crowd.is_dense(cores);
-        let crews = crews(world, tuning, is_heap, largest);
+        let mut crews = crews(world, tuning, is_heap, largest);
         let radii: Vec<f64> = (0..scene as Place).map(|place| world.radius(place)).collect();
         let most = if tuning.lane == Lane::Actors { 1 << 12 } else { 1 << 20 };
         let suited = (2 * radii.len()).next_power_of_two().clamp(64, most) as u32;
@@ -106,6 +111,10 @@ impl Commons {
             last_tick: world.time.last_tick,
         };
         let circle = (tuning.cluster == 0).then(|| Circle::new(crews.iter().map(Vec::len), largest as u32));
+        // Groups have entities of their own, which take no part in regrouping.
+        let epochs = Epochs::new(world);
+        let free = crews.len();
+        crews.resize(free + epochs.as_ref().map_or(0, |epochs| epochs.homes.groups()), Vec::new());
         let mut births = vec![EntityId(0); scene];
         for (at, crew) in crews.iter().enumerate() {
             for body in crew {
@@ -120,6 +129,7 @@ impl Commons {
         let population = (crews.len() + late) as u32;
         let commons = Commons {
             circle,
+            epochs,
             table: SharedTable::new(grid.clone()),
             grid,
             counters: Counters::new(population, window, tuning.history, world.time.last_tick),
@@ -127,11 +137,18 @@ impl Commons {
             limits,
             throttle: Throttle::new(limits, tuning.history_bytes),
             crews,
+            free,
             births,
             world: world.clone(),
         };
+        commons.counters.set_ceiling(commons.ceiling(world.time.last_tick));
         let entities = commons.entities(known);
         (commons, entities)
+    }
+
+    /// How far global virtual time may go if nothing but decisions about the next epoch holds it below `wanted`.
+    pub(crate) fn ceiling(&self, wanted: Tick) -> Tick {
+        self.epochs.as_ref().map_or(wanted, |epochs| wanted.min(epochs.homes.next()))
     }
 
     /// The entities at the start of the run, with everything that is known to be done to them.
@@ -142,7 +159,8 @@ impl Commons {
         };
         let crews = self.crews.iter().enumerate();
         let entity = |(at, crew): (usize, &Vec<Place>)| {
-            Entity::new(EntityId(at as u32), crew.iter().map(start).collect())
+            let entity = Entity::new(EntityId(at as u32), crew.iter().map(start).collect());
+            if at < self.free { entity } else { entity.of_group() }
         };
         let mut entities: Vec<Entity<World>> = crews.map(entity).collect();
         for entry in known {
@@ -276,6 +294,9 @@ impl FrameFeed {
             self.cleared = self.next;
             self.next += u64::from(commons.world.time.ticks_per_frame);
         }
+        if let Some(epochs) = &commons.epochs {
+            epochs.look(&commons.world, &commons.log, gvt.min(commons.limits.last_tick));
+        }
         if gvt >= self.swept + SWEEP_EVERY {
             commons.table.sweep(gvt);
             self.swept = gvt;
@@ -300,6 +321,12 @@ impl Default for FrameFeed {
 }
 
 /// The tally of a finished run, from the statistics of all entities.
-pub fn tally(stats: &Stats, ticks: Tick) -> Tally {
-    Tally { contacts: stats.new_touches, contact_ticks: stats.touches, max_overlap_m: stats.overlap_m, ticks }
+pub fn tally(commons: &Commons, stats: &Stats, ticks: Tick) -> Tally {
+    Tally {
+        contacts: stats.new_touches,
+        contact_ticks: stats.touches,
+        max_overlap_m: stats.overlap_m,
+        ticks,
+        bridge: commons.epochs.as_ref().map(Epochs::summary),
+    }
 }

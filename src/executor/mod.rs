@@ -6,6 +6,8 @@ pub mod chaos;
 pub mod crowd;
 mod crowding;
 mod desk;
+pub mod epochs;
+mod groups;
 mod letterbox;
 pub mod overlap;
 mod report;
@@ -21,6 +23,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::bridge::{BridgeSettings, Bridging};
 use crate::digest::Digester;
 use crate::frame::Frame;
 use crate::ids::BodyId;
@@ -171,6 +174,7 @@ pub struct Simulation {
     inputs: Option<Inputs>,
     tracer: Option<Arc<Tracer>>,
     overlap: OverlapSettings,
+    bridge: Option<BridgeSettings>,
 }
 
 impl Simulation {
@@ -193,6 +197,7 @@ impl Simulation {
             inputs: None,
             tracer: None,
             overlap: OverlapSettings::default(),
+            bridge: None,
         })
     }
 
@@ -226,8 +231,18 @@ impl Simulation {
         self
     }
 
+    /// Hands bodies that stay in contact to groups that are solved together, and back when they come free; or does
+    /// not. Changes the result, which then depends on the settings, and still not on how the run is carried out.
+    pub fn bridge(mut self, settings: Option<BridgeSettings>) -> Self {
+        self.bridge = settings;
+        self
+    }
+
     /// Whether this scene can be run this way, and with these settings.
     pub fn check(&self) -> Result<(), SceneError> {
+        if let Some(settings) = &self.bridge {
+            self.check_bridge(settings)?;
+        }
         if self.sync == Sync::Overlap {
             if self.inputs.is_some() {
                 let fix = "act on the scene before it runs, or use another executor";
@@ -241,6 +256,34 @@ impl Simulation {
         let problem =
             format!("`--sync {}` treats every body by itself and knows no joints", self.sync.name());
         Err(SceneError::new("joint", problem, "use `--sync overlap`, or take the joints out of the scene"))
+    }
+
+    fn check_bridge(&self, settings: &BridgeSettings) -> Result<(), SceneError> {
+        let refused = |problem: &str, fix| Err(SceneError::new("bridge", problem, fix));
+        if !self.world.joints.is_empty() {
+            let problem = "`--bridge auto` knows no joints, and this scene has some";
+            return refused(
+                problem,
+                "use `--sync overlap` without `--bridge`, or take the joints out of the scene",
+            );
+        }
+        if self.sync == Sync::Overlap {
+            let problem = "`--sync overlap` solves all bodies together, so there is nobody to hand over";
+            return refused(problem, "leave `--bridge` out, or use `--sync timewarp`");
+        }
+        if self.inputs.is_some() {
+            let problem = "a run with `--bridge auto` takes no inputs while it goes on";
+            return refused(problem, "act on the scene before it runs, or leave `--bridge` out");
+        }
+        if self.tuning.history > 0 {
+            let problem = "`--history` keeps time open in which `--bridge auto` has to decide";
+            return refused(problem, "leave `--history` or `--bridge` out");
+        }
+        if self.tuning.cluster > 1 {
+            let problem = "`--bridge auto` decides itself which bodies share a clock";
+            return refused(problem, "use `--cluster auto`, or leave `--bridge` out");
+        }
+        Bridging::new(&self.world, *settings).map(|_| ())
     }
 
     /// Runs it another way. The result stays the same.
@@ -283,10 +326,14 @@ impl Simulation {
             report.see(&self.world, &frame, flow.is_break());
             flow
         };
-        let job = Job { world: &self.world, tuning: &self.tuning, inputs: self.inputs.as_ref() };
+        let world = match self.bridge {
+            Some(settings) => Arc::new(Bridging::new(&self.world, settings)?.bridged()),
+            None => self.world.clone(),
+        };
+        let job = Job { world: &world, tuning: &self.tuning, inputs: self.inputs.as_ref() };
         let mut workers = None;
         let (tally, speculation) = match self.sync {
-            Sync::Sequential => (sequential::run(&self.world, job.inputs, &mut sink)?, None),
+            Sync::Sequential => (sequential::run(&world, job.inputs, &mut sink)?, None),
             Sync::Timewarp => with_stats(timewarp::run(job, self.cores, self.tracer.clone(), &mut sink)?),
             Sync::Loop => with_stats(chaos::run(job, chaos::Order::Sensible, &mut sink)?),
             Sync::RollbackCheck => with_stats(chaos::run(job, chaos::Order::Twice, &mut sink)?),

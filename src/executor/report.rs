@@ -1,6 +1,7 @@
 //! What a run has to say for itself when it is over.
 
 use super::census::Census;
+use crate::bridge::BridgeSummary;
 use crate::digest::Digest;
 use crate::frame::Frame;
 use crate::overlap::OverlapSummary;
@@ -20,6 +21,8 @@ pub struct Tally {
     pub max_overlap_m: f64,
     /// Ticks that were computed.
     pub ticks: Tick,
+    /// Groups and hand-overs, if there was a bridge.
+    pub bridge: Option<BridgeSummary>,
 }
 
 /// The outcome of a run.

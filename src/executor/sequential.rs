@@ -2,12 +2,17 @@
 //!
 //! No cleverness, and never optimised beyond being linear in the number of bodies. Every other executor must
 //! commit exactly these frames.
+//!
+//! With a bridge some bodies are in groups ([`super::groups`]). What bodies of a group do to each other and to static
+//! geometry is not found here: others push them by the response as usual, then the group is solved as a whole.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::desk::Desk;
+use super::groups::Groups;
 use super::{RunError, Tally};
+use crate::bridge::{KnownPair, static_partner};
 use crate::frame::Frame;
 use crate::inputs::{self, Entry, Inputs};
 use crate::math::Vec3;
@@ -36,6 +41,7 @@ pub fn run(
         if world.time.is_frame(tick) && sink(run.frame(tick)).is_break() {
             break;
         }
+        run.begin_groups(tick);
         run.find_touches();
         if tick < world.time.last_tick {
             run.respond(tick);
@@ -43,7 +49,7 @@ pub fn run(
         }
         run.tally.ticks = tick;
     }
-    Ok(run.tally)
+    Ok(Tally { bridge: run.groups.map(|groups| groups.summary()), ..run.tally })
 }
 
 struct Run<'a> {
@@ -64,6 +70,9 @@ struct Run<'a> {
     pairs: Vec<Pair>,
     /// What touched pairs remember from the tick before, in the same order.
     memories: Vec<(Pair, PairMemory)>,
+    /// The same of the tick before, once those of this tick are being found.
+    former: Vec<(Pair, PairMemory)>,
+    groups: Option<Groups<'a>>,
     responder: Responder,
     tally: Tally,
 }
@@ -85,6 +94,8 @@ impl<'a> Run<'a> {
             meetings: Vec::new(),
             pairs: Vec::new(),
             memories: Vec::new(),
+            former: Vec::new(),
+            groups: Groups::new(world),
             responder: Responder::default(),
             tally: Tally::default(),
         };
@@ -125,6 +136,12 @@ impl<'a> Run<'a> {
         }
     }
 
+    fn begin_groups(&mut self, tick: Tick) {
+        if let Some(groups) = &mut self.groups {
+            groups.begin(self.world, tick, &self.states);
+        }
+    }
+
     /// Everything that touches at this tick, with what it remembers from the tick before.
     fn find_touches(&mut self) {
         self.participants.clear();
@@ -134,9 +151,13 @@ impl<'a> Run<'a> {
         let world = self.world;
         let memories = std::mem::take(&mut self.memories);
         let mut known = Recall { memories: &memories, at: 0 };
+        let groups = self.groups.take();
         let mut grid = std::mem::take(&mut self.grid);
         for &(a, b) in grid.pairs(&self.positions, &self.radii, world.rule.vicinity) {
             let (a, b) = (self.present[a as usize], self.present[b as usize]);
+            if groups.as_ref().is_some_and(|groups| groups.are_together(a, b)) {
+                continue;
+            }
             let (body_a, body_b) = (&world.bodies[a as usize], &world.bodies[b as usize]);
             let (state_a, state_b) = (&self.states[a as usize], &self.states[b as usize]);
             if let Some(manifold) = touching(&world.rule, body_a, state_a, body_b, state_b) {
@@ -155,6 +176,9 @@ impl<'a> Run<'a> {
         let mut near = Vec::new();
         for at in 0..self.present.len() {
             let place = self.present[at] as usize;
+            if groups.as_ref().is_some_and(|groups| groups.has(place as u32)) {
+                continue;
+            }
             let (body, state) = (&world.bodies[place], self.states[place]);
             let bounds = body.shape.aabb(state.x, &state.q).grown(world.rule.vicinity);
             world.static_index.near(&bounds, &mut near);
@@ -171,6 +195,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
+        (self.groups, self.former) = (groups, memories);
         self.tally.contact_ticks += self.meetings.len() as u64;
         for meeting in &self.meetings {
             self.tally.max_overlap_m = self.tally.max_overlap_m.max(-meeting.touch.gap);
@@ -196,9 +221,34 @@ impl<'a> Run<'a> {
                 self.flights[body] = Some(FlightCursor::new(flight));
             }
         }
+        self.advance_groups(tick);
         self.memories.clear();
         let memories = self.meetings.iter().map(|meeting| meeting.touch.memory());
         self.memories.extend(self.pairs.iter().copied().zip(memories));
+    }
+
+    /// Lets groups go on from where others have pushed their bodies.
+    fn advance_groups(&mut self, tick: Tick) {
+        let Some(groups) = &mut self.groups else { return };
+        let world = self.world;
+        let mut pushed = self.states.clone();
+        for (body, seat) in self.seats.iter().enumerate() {
+            if let Some(seat) = seat.map(|seat| seat as usize) {
+                pushed[body] = self.responder.pushed(world, seat, &self.participants[seat]);
+            }
+        }
+        let partner = |partner: &Partner| match partner {
+            Partner::Body(id) => world.bodies.place(*id).map(|place| place as u32),
+            Partner::Static(id) => static_partner(world, id.0),
+        };
+        let former = &self.former;
+        let pairs = || -> Vec<KnownPair> {
+            former.iter().filter_map(|((a, with), memory)| Some(((*a, partner(with)?), memory))).collect()
+        };
+        let flights = &mut self.flights;
+        groups.advance(&pushed, pairs, &mut self.tally, |place, origin| {
+            flights[place as usize] = Some(FlightCursor::new(Flight { since: tick + 1, origin }));
+        });
     }
 
     /// Lets those outside act.

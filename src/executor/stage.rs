@@ -144,11 +144,15 @@ fn busy_shares(
 
 /// Starts every entity on its arbiter, neighbours together.
 async fn start_entities(runtime: &Arc<Runtime>, entities: Vec<Entity<World>>, arbiters: &[Arbiter]) {
-    let entities: Vec<_> = entities.into_iter().enumerate().collect();
+    let mut entities: Vec<_> = entities.into_iter().enumerate().collect();
     let shared = runtime.clone();
     let actor = move |entity, arbiter| EntityActor::new(entity, shared.clone(), arbiter);
-    for address in start_all(entities, arbiters, actor).await {
-        runtime.addresses.push(address);
+    // Those for groups are shared out by themselves: most of them will have nothing to do.
+    let of_groups = entities.split_off(runtime.commons.free.min(entities.len()));
+    for entities in [entities, of_groups] {
+        for address in start_all(entities, arbiters, actor.clone()).await {
+            runtime.addresses.push(address);
+        }
     }
 }
 

@@ -356,7 +356,7 @@ pub fn run(
     stock.look_now(&runtime.commons, meters.clone());
     let mut census = Census::of(meters, &runtime.rounds, &stock, runtime.commons.limits.window, &busy);
     census.start_stop_s = began.elapsed().saturating_sub(acted).as_secs_f64();
-    Ok((tally(&account.stats, ticks), account.stats, census))
+    Ok((tally(&runtime.commons, &account.stats, ticks), account.stats, census))
 }
 
 /// Hands out frames until the run is over. An error if nothing happens any more.
@@ -373,10 +373,10 @@ fn take_frames(
     // Who watches the frames may act on what they show: then nothing later is settled before they are taken.
     let ahead = FRAMES_AHEAD * u64::from(commons.world.time.ticks_per_frame) + commons.limits.window;
     let ceiling = |feed: &FrameFeed, gvt: Tick| {
-        if takes_inputs { feed.next().min(last_tick) } else { (gvt + ahead).min(last_tick) }
+        commons.ceiling(if takes_inputs { feed.next() } else { gvt + ahead }.min(last_tick))
     };
     let mut steps_before = u64::MAX;
-    commons.counters.set_ceiling(if takes_inputs { 0 } else { ahead.min(last_tick) });
+    commons.counters.set_ceiling(commons.ceiling(if takes_inputs { 0 } else { ahead.min(last_tick) }));
     if feed.emit(commons, 0, sink).is_break() {
         return Ok(ControlFlow::Break(()));
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use parry3d::shape::{ConvexPolyhedron, TriMesh, TriMeshFlags};
 
+use crate::bridge::Bridging;
 use crate::ids::{BodyId, StaticId};
 use crate::math::{Quat, Vec3, quat_raw, renormalised, to_parry};
 use crate::physics::bodies::Bodies;
@@ -118,6 +119,8 @@ pub struct World {
     pub parts: Vec<u32>,
     /// Which static geometry is near.
     pub(crate) static_index: StaticIndex,
+    /// Who solves bodies together that have been brought together; nothing if every body is treated by itself.
+    pub(crate) bridging: Option<Arc<Bridging>>,
 }
 
 impl World {
@@ -149,6 +152,7 @@ impl World {
             group: scene.group,
             parts,
             static_index,
+            bridging: None,
         })
     }
 

@@ -80,6 +80,8 @@ pub struct Moment<'a, D: Dynamics + ?Sized> {
     pub memories: &'a [Remembered<D>],
     /// Bodies of others that touch bodies of the crew.
     pub strangers: &'a [Stranger<D>],
+    /// The crew is a group: its bodies do not merely share a clock, they are solved together.
+    pub together: bool,
 }
 
 /// What a pair remembers: the crew's body, its partner as the physics numbers it, and the memory.
@@ -112,6 +114,8 @@ pub enum PartnerKey {
     Body(Place),
     /// Static geometry, by its id.
     Static(u32),
+    /// Its whole crew, where a crew is more than those who share a clock.
+    Company,
 }
 
 /// A body of another entity that touches the crew at a tick.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::dynamics::{Moment, PartnerKey, Place, Remembered, Response, Seen, Told};
 use super::neighbours::Neighbours;
+use super::together;
+use crate::bridge::{Memory, Spaces};
 use crate::hands;
 use crate::ids::StaticId;
 use crate::math::Vec3;
@@ -33,6 +35,7 @@ pub(super) struct Workspace {
     participants: Vec<Participant<'static>>,
     meetings: Vec<Meeting>,
     seats: Vec<u32>,
+    groups: Spaces,
 }
 
 /// Two that touch: the number of a body, and of another body or of static geometry in the world's list.
@@ -49,9 +52,11 @@ pub(super) fn respond(
     moment: &Moment<World>,
     space: &mut Workspace,
 ) -> Response<World> {
+    // What bodies that are solved together do to each other is not settled here.
+    let bridging = world.bridging.as_deref().filter(|_| moment.together);
     space.evaluate(world, tick, moment);
-    space.find_pairs(world, moment);
-    space.find_touches(world, moment);
+    space.find_pairs(world, moment, bridging.is_none());
+    space.find_touches(world, moment, bridging.is_none());
     let count = moment.crew.len() + moment.strangers.len();
     space.seats.clear();
     space.seats.resize(count, u32::MAX);
@@ -66,7 +71,11 @@ pub(super) fn respond(
         seen: Seen::default(),
     };
     gathering.meet(&space.touching);
-    let response = gathering.response(tick, &mut space.responder);
+    let mut response = gathering.response(tick, &mut space.responder);
+    if let Some(bridging) = bridging {
+        let pushed = gathering.pushed(&space.responder);
+        response = together::go_on((world, bridging), &mut space.groups, tick, moment, &pushed, response);
+    }
     space.meetings = gathering.meetings;
     space.participants = recycled(gathering.participants);
     response
@@ -93,10 +102,12 @@ impl Workspace {
 
     /// Pairs that may touch, in the order of their places, the smaller first: pairs of the crew that are near,
     /// and strangers with those they are known to touch.
-    fn find_pairs(&mut self, world: &World, moment: &Moment<World>) {
+    fn find_pairs(&mut self, world: &World, moment: &Moment<World>, within_crew: bool) {
         let crew = moment.crew;
         self.pairs.clear();
-        if crew.len() <= SMALL_CREW {
+        if !within_crew {
+            // Only strangers count.
+        } else if crew.len() <= SMALL_CREW {
             for a in 0..crew.len() as u32 {
                 self.pairs.extend((a + 1..crew.len() as u32).map(|b| (a, b)));
             }
@@ -129,7 +140,7 @@ impl Workspace {
     }
 
     /// Which of the pairs touch, and who of the crew touches static geometry.
-    fn find_touches(&mut self, world: &World, moment: &Moment<World>) {
+    fn find_touches(&mut self, world: &World, moment: &Moment<World>, with_statics: bool) {
         let (pairs, states, rule) = (&self.pairs, &self.states, &world.rule);
         let body = |number: u32| &world.bodies[place_of(moment, number) as usize];
         hands::find(&mut self.touching, pairs.len(), |range, found| {
@@ -140,7 +151,8 @@ impl Workspace {
                 }
             }
         });
-        hands::find(&mut self.with_statics, moment.crew.len(), |range, found| {
+        let crew = if with_statics { moment.crew.len() } else { 0 };
+        hands::find(&mut self.with_statics, crew, |range, found| {
             let mut near = Vec::new();
             for number in range {
                 let (body, state) = (body(number as u32), &states[number]);
@@ -280,6 +292,15 @@ impl Gathering<'_> {
         Response { flights, memories: self.memories(), told, complete, lingers, seen: self.seen }
     }
 
+    /// The states of the crew once strangers have pushed it.
+    fn pushed(&self, responder: &Responder) -> Vec<BodyState> {
+        let mut states = self.states[..self.moment.crew.len()].to_vec();
+        for (seat, number) in self.members.iter().enumerate().filter(|(_, number)| self.is_own(**number)) {
+            states[*number as usize] = responder.pushed(self.world, seat, &self.participants[seat]);
+        }
+        states
+    }
+
     /// Seats of the bodies of the crew that touch a stranger.
     fn tellers(&self) -> Vec<usize> {
         let mut tellers = Vec::new();
@@ -326,7 +347,7 @@ impl Gathering<'_> {
     /// What every pair of the crew remembers: pairs inside the crew once, seen from the smaller body.
     fn memories(&self) -> Arc<[Remembered<World>]> {
         let remembered = |meeting: &Meeting| {
-            let memory = meeting.touch.memory();
+            let memory = Memory::Pair(meeting.touch.memory());
             let own = self.place_in(meeting.a);
             match meeting.b {
                 Some(b) if !self.is_own(self.members[meeting.a as usize]) => {
@@ -369,7 +390,7 @@ impl<'a> Known<'a> {
     fn recall(&mut self, own: Place, partner: PartnerKey) -> Option<&'a PairMemory> {
         let mirrored = match partner {
             PartnerKey::Body(other) => Some((other, PartnerKey::Body(own))),
-            PartnerKey::Static(_) => None,
+            PartnerKey::Static(_) | PartnerKey::Company => None,
         };
         self.find((own, partner)).or_else(|| self.look_up(mirrored?))
     }
@@ -384,11 +405,11 @@ impl<'a> Known<'a> {
             self.at += 1;
         }
         let found = self.memories.get(self.at).filter(|known| known.key() == key)?;
-        Some(&found.memory)
+        found.memory.pair()
     }
 
     fn look_up(&self, key: (Place, PartnerKey)) -> Option<&'a PairMemory> {
         let at = self.memories.binary_search_by_key(&key, Remembered::key).ok()?;
-        Some(&self.memories[at].memory)
+        self.memories[at].memory.pair()
     }
 }

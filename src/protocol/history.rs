@@ -106,7 +106,7 @@ impl<D: Dynamics> Segment<D> {
     }
 
     /// Works out how the crew goes on from the end of the segment.
-    pub fn respond(&self, dynamics: &D) -> Response<D> {
+    pub fn respond(&self, dynamics: &D, together: bool) -> Response<D> {
         // Pairs remember only if they touched at the tick before, that is if this segment is one tick long.
         let memories = self.memories.as_deref().filter(|_| self.first == self.last).unwrap_or_default();
         // A version that is about to be taken back may still be listed beside the one that replaces it.
@@ -114,7 +114,7 @@ impl<D: Dynamics> Segment<D> {
         strangers.sort_by_key(|known| (known.stranger.body, std::cmp::Reverse(known.version)));
         strangers.dedup_by_key(|known| known.stranger.body);
         let strangers: Vec<Stranger<D>> = strangers.iter().map(|known| known.stranger.clone()).collect();
-        dynamics.respond(self.last, &Moment { crew: self.crew(), memories, strangers: &strangers })
+        dynamics.respond(self.last, &Moment { crew: self.crew(), memories, strangers: &strangers, together })
     }
 }
 

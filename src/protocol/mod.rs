@@ -24,6 +24,7 @@ mod fault;
 mod gathering;
 mod grid;
 mod history;
+mod homes;
 mod layout;
 mod message;
 mod neighbours;
@@ -32,6 +33,7 @@ mod rigid;
 pub(crate) use rigid::{WORTH_HELP, accept_help};
 mod search;
 mod stats;
+mod together;
 
 pub use bucket::{Bucket, Entry, Found, Track};
 pub use circle::Circle;
@@ -40,6 +42,7 @@ pub use dynamics::{Crew, Dynamics, Moment, PartnerKey, Place, Remembered, Respon
 pub use entity::{Entity, Forward, Limits, Plan, Step, Written};
 pub use fault::Fault;
 pub use grid::{Cell, Grid, Reach, RoughBounds};
+pub use homes::{Homes, Removal};
 pub use layout::{Layout, Passage};
 pub use message::{At, EntityId, Message, Outbox, Party, Version};
 pub use portrait::{Named, Painter};

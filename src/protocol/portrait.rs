@@ -143,5 +143,6 @@ pub(super) fn portray_partner<D: Dynamics>(partner: PartnerKey, painter: &mut im
     painter.number(match partner {
         PartnerKey::Body(place) => u64::from(place),
         PartnerKey::Static(id) => 1 << 40 | u64::from(id),
+        PartnerKey::Company => 1 << 41,
     });
 }

@@ -7,8 +7,9 @@ use rayon::ThreadPool;
 
 use super::dynamics::{Crew, Dynamics, Moment, Place, Response};
 use super::gathering::{self, Workspace};
+use crate::bridge::Memory;
 use crate::math::Vec3;
-use crate::physics::response::{PairMemory, Standing};
+use crate::physics::response::Standing;
 use crate::physics::{Aabb, Action, Deed, Flight, World, first_static_touch, first_touch};
 use crate::time::Tick;
 
@@ -29,7 +30,7 @@ pub(crate) fn accept_help(helpers: Arc<ThreadPool>) {
 
 impl Dynamics for World {
     type Flight = Flight;
-    type Memory = PairMemory;
+    type Memory = Memory;
     type Standing = Standing;
     type Action = Action;
 

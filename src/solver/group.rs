@@ -163,6 +163,11 @@ impl GroupSolver {
         &self.impulses
     }
 
+    /// Begins with these impulses instead of those the last tick ended with.
+    pub fn recall(&mut self, impulses: &Arc<Impulses>) {
+        self.impulses = impulses.clone();
+    }
+
     /// Takes over what others knew of bodies that have just been activated. Returns how many points and joints.
     pub fn adopt(&mut self, shares: &Shares) -> (usize, usize) {
         let world = &self.world;

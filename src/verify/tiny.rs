@@ -135,6 +135,7 @@ fn key_number(key: PartnerKey) -> u64 {
     match key {
         PartnerKey::Body(place) => u64::from(place),
         PartnerKey::Static(id) => 1 << 40 | u64::from(id),
+        PartnerKey::Company => 1 << 41,
     }
 }
 
@@ -230,7 +231,7 @@ impl Dynamics for Tiny {
             response.flights.push((place, self.onward(tick, &course, last(seat))));
             let is_stranger = |key: &PartnerKey| match key {
                 PartnerKey::Body(body) => seats[crew..].iter().any(|(place, _)| place == body),
-                PartnerKey::Static(_) => false,
+                PartnerKey::Static(_) | PartnerKey::Company => false,
             };
             if partners.iter().any(is_stranger) {
                 let touches = partners.len() as u32;
@@ -405,7 +406,7 @@ impl<'a> Reference<'a> {
 
     /// Goes on to the next tick, with what is done from outside on the way.
     pub fn advance(&mut self, actions: &[(u64, Act)]) {
-        let moment = Moment { crew: &self.crew, memories: &self.memories, strangers: &[] };
+        let moment = Moment { crew: &self.crew, memories: &self.memories, strangers: &[], together: false };
         let response = self.tiny.respond(self.tick, &moment);
         self.touches += u64::from(response.seen.touches);
         self.new_touches += u64::from(response.seen.new_touches);

@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod bench;
+mod bridges;
 mod interrupts;
 mod pictures;
 mod program;

@@ -13,7 +13,7 @@ mod standing;
 mod tick;
 mod touch;
 
-pub use memory::PairMemory;
+pub use memory::{PairMemory, PatchMemory, PointMemory};
 pub use row::{Inertial, Twist};
 pub use standing::{Partner, Standing};
 pub use tick::{Meeting, Participant, Responder};

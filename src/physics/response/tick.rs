@@ -454,6 +454,19 @@ impl Responder {
         Flight { since: tick + 1, origin: BodyState { x, q, v, w } }
     }
 
+    /// The state of a participant at this tick once everything that takes part has pushed it and moved it apart, and
+    /// before gravity has. For those who have other contacts, which somebody else solves. Call after
+    /// [`Responder::respond`], with the same lists.
+    pub fn pushed(&self, world: &World, place: usize, of: &Participant) -> BodyState {
+        let (party, state) = (&self.parties[place], &of.state);
+        BodyState {
+            x: state.x + party.moved.v,
+            q: renormalised(rotation_exp(party.moved.w) * state.q),
+            v: party.rested.v - world.gravity * world.time.tick_s,
+            w: party.rested.w,
+        }
+    }
+
     fn meetings_of(&self, place: usize) -> &[u32] {
         self.parties[place].meetings(&self.order)
     }

@@ -188,7 +188,7 @@ impl<D: Dynamics> Entity<D> {
 fn concerns<D: Dynamics>(known: &Remembered<D>, side: &dyn Fn(&Place) -> bool) -> bool {
     let partner = match &known.partner {
         PartnerKey::Body(place) => side(place),
-        PartnerKey::Static(_) => false,
+        PartnerKey::Static(_) | PartnerKey::Company => false,
     };
     side(&known.own) || partner
 }

@@ -6,6 +6,7 @@
 
 mod company;
 mod hear;
+mod home;
 mod portrait;
 mod regroup;
 mod step;
@@ -135,6 +136,8 @@ type Actions<A> = BTreeMap<Tick, Vec<(u64, A)>>;
 #[derive(Clone)]
 pub struct Entity<D: Dynamics> {
     id: EntityId,
+    /// Its crew is a group, whose bodies are solved together.
+    together: bool,
     /// Its local virtual time before it has written anything.
     base: Tick,
     /// How it begins; kept until that is settled. Nothing if it has no bodies and no future.
@@ -182,6 +185,7 @@ impl<D: Dynamics> Entity<D> {
         let origin = Origin { first: 0, crew: start, memories: Vec::new(), expectant: false };
         Entity {
             id,
+            together: false,
             base: 0,
             origin: Some(origin),
             history: History::default(),
@@ -205,6 +209,12 @@ impl<D: Dynamics> Entity<D> {
             stats: Stats::default(),
             fault: Fault::None,
         }
+    }
+
+    /// The same for a group, whose bodies are solved together: it is advanced tick by tick.
+    pub fn of_group(mut self) -> Self {
+        self.together = true;
+        self
     }
 
     /// The same with a deliberate fault, for worlds that may have one.
@@ -386,10 +396,10 @@ impl<D: Dynamics> Entity<D> {
     /// At the end of the run: everything is settled. What touches at the last tick is seen, though it no longer
     /// acts.
     pub fn finish(&mut self, dynamics: &D) -> Stats {
-        let stats = &mut self.stats;
+        let (stats, together) = (&mut self.stats, self.together);
         self.history.drop_before(Tick::MAX, |segment| match &segment.response {
             Some(response) => stats.commit(&response.seen),
-            None if segment.touches() => stats.commit(&segment.respond(dynamics).seen),
+            None if segment.touches() => stats.commit(&segment.respond(dynamics, together).seen),
             None => {}
         });
         self.stats

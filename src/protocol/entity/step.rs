@@ -145,7 +145,11 @@ impl<D: Dynamics> Entity<D> {
         let bound = until.min(reach).max(first);
         let is_held = limits.adaptive && self.is_held();
         // Who is held most likely touches at the next tick as well. Looking there twice would be once too often.
-        let own_touch = if is_held { Some(first) } else { dynamics.first_own_touch(&crew, first, bound) };
+        let own_touch = if is_held || self.together {
+            Some(first)
+        } else {
+            dynamics.first_own_touch(&crew, first, bound)
+        };
         // Nor will it have moved far if something touches again soon.
         let is_near = is_held || foresight <= NEAR;
         let latest = self.history.latest().filter(|_| is_near);
@@ -193,7 +197,7 @@ impl<D: Dynamics> Entity<D> {
         let mut legs: Vec<Leg<D>> = Vec::new();
         for tick in first..=respond_until.min(until).min(first + most) {
             let crew = legs.last().map_or(crew, |leg| &leg.crew);
-            let moment = Moment { crew, memories: &memories, strangers: &[] };
+            let moment = Moment { crew, memories: &memories, strangers: &[], together: self.together };
             let response = Box::new(dynamics.respond(tick, &moment));
             self.stats.responses += 1;
             if tick == until || tick == first + most || !is_holding(&response, crew.len()) {
@@ -236,7 +240,7 @@ impl<D: Dynamics> Entity<D> {
     fn respond(&mut self, dynamics: &D) -> bool {
         let latest = self.history.latest_mut().expect("invariant: it has written before");
         if latest.response.is_none() {
-            latest.response = Some(Box::new(latest.respond(dynamics)));
+            latest.response = Some(Box::new(latest.respond(dynamics, self.together)));
             self.stats.responses += 1;
         }
         latest.response.as_ref().is_some_and(|response| response.complete)
@@ -254,7 +258,7 @@ impl<D: Dynamics> Entity<D> {
                     PartnerKey::Body(place) => {
                         latest.strangers.iter().any(|k| k.entity == known.entity && k.stranger.body == *place)
                     }
-                    PartnerKey::Static(_) => false,
+                    PartnerKey::Static(_) | PartnerKey::Company => false,
                 };
                 let tale = latest.tales.iter().find(|tale| tale.own == told.own && tale.to == known.entity);
                 // Who touches only them needs no telling: they can work it out. Once told, always told.

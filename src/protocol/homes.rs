@@ -1,0 +1,84 @@
+//! Who lives where from which tick on, if that is part of the result: decided for good, epoch by epoch, before anybody
+//! gets there.
+//!
+//! A decision is about a tick at which an epoch begins. It is made when global virtual time has come to the beginning
+//! of the epoch before, and global virtual time goes no farther until it is made. So the lowest local virtual time
+//! says which decisions there are, and nobody has to be taken back over one.
+
+use std::collections::BTreeMap;
+
+use super::dynamics::Place;
+use super::message::EntityId;
+use crate::time::Tick;
+
+/// Who moves at the beginning of an epoch. Groups have entities of their own; whoever comes free goes to the entity
+/// of the same number as the body, and from there wherever it likes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Removal {
+    /// Bodies that move, and where they live from then on.
+    pub moves: BTreeMap<Place, EntityId>,
+    /// Groups that somebody joins or leaves, and all who belong to them from then on, ascending.
+    pub crews: BTreeMap<EntityId, Vec<Place>>,
+}
+
+impl Removal {
+    /// The group that a body joins.
+    pub fn joined_by(&self, body: Place) -> Option<EntityId> {
+        self.moves.get(&body).copied().filter(|to| self.crews.contains_key(to))
+    }
+}
+
+/// All decisions so far.
+pub struct Homes {
+    epoch: u64,
+    groups: usize,
+    removals: boxcar::Vec<Removal>,
+}
+
+impl Homes {
+    /// Nothing is decided yet; epochs are so many ticks long, and there are at most so many groups.
+    pub fn new(epoch: u64, groups: usize) -> Self {
+        Homes { epoch: epoch.max(1), groups, removals: boxcar::Vec::new() }
+    }
+
+    /// Ticks of an epoch.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Most groups there can be.
+    pub fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// The tick at which states decide about the epoch after it, next.
+    pub fn next(&self) -> Tick {
+        self.removals.count() as u64 * self.epoch
+    }
+
+    /// Decides who moves at the beginning of the epoch after [`Homes::next`]. One caller at a time.
+    pub fn decide(&self, removal: Removal) {
+        self.removals.push(removal);
+    }
+
+    /// Whether somebody may move at a tick.
+    pub(super) fn is_boundary(&self, tick: Tick) -> bool {
+        tick > 0 && tick.is_multiple_of(self.epoch)
+    }
+
+    /// The first tick after `tick` at which somebody may move.
+    pub(super) fn boundary_after(&self, tick: Tick) -> Tick {
+        (tick / self.epoch + 1) * self.epoch
+    }
+
+    /// The lowest local virtual time that says that it is decided who moves at `boundary`.
+    pub(super) fn decided_from(&self, boundary: Tick) -> Tick {
+        boundary - self.epoch + 1
+    }
+
+    /// Who moves at `boundary`, if that is decided.
+    pub(super) fn removal(&self, boundary: Tick, floor: Tick) -> Option<&Removal> {
+        let is_decided = floor >= self.decided_from(boundary);
+        self.removals.get((boundary / self.epoch - 1) as usize).filter(|_| is_decided)
+    }
+}

@@ -1,0 +1,76 @@
+//! Bodies that stay in contact are handed to groups, and back: one result for everybody, and the same piles.
+
+use std::ops::ControlFlow;
+
+use anachron::bridge::{BridgeSettings, BridgeSummary};
+use anachron::executor::Tuning;
+use anachron::overlap::OverlapSettings;
+use anachron::scenarios::{Request, build};
+use anachron::scene::Scene;
+use anachron::tvht::Lane;
+use anachron::{Report, Simulation, Sync};
+use common::ball;
+
+mod common;
+
+fn scenario(name: &str, bodies: u32, seconds: f64) -> Scene {
+    let request = Request { bodies: Some(bodies), seconds: Some(seconds), ..Request::default() };
+    build(name, &request).expect("the scenario is valid")
+}
+
+/// Balls that fall into a pit and come to rest there, and others that fly about above it and bounce; one of these
+/// dives into the pile.
+fn pit(layers: u32, seconds: f64) -> Scene {
+    let mut scene = common::scene(0.4, 0.3);
+    scene.name = "pit".into();
+    scene.seconds = seconds;
+    scene.statics = common::walls(2.0);
+    for k in 0..9 * layers {
+        let (layer, row, column) = (k / 9, k % 9 / 3, k % 3);
+        let jitter = 0.03 * f64::from((k * 7919) % 13) - 0.18;
+        let along = |number: u32| 1.1 * (f64::from(number) - 1.0) + jitter;
+        scene.bodies.push(ball(0.5, [along(row), -1.4 + 1.05 * f64::from(layer), along(column)]));
+    }
+    let mut bullet = ball(0.25, [1.5, 1.7, -1.2]);
+    bullet.velocity = [-1.0, 3.0, 0.4];
+    scene.bodies.push(bullet);
+    scene
+}
+
+fn by_workers(workers: u32) -> BridgeSettings {
+    let workers = OverlapSettings { workers: Some(workers), ..OverlapSettings::default() };
+    BridgeSettings { epoch: 16, workers, ..BridgeSettings::default() }
+}
+
+fn run(simulation: &Simulation) -> Report {
+    simulation.run(|_| ControlFlow::Continue(())).expect("the run finishes")
+}
+
+fn summary(report: &Report) -> BridgeSummary {
+    report.tally.bridge.expect("there is a bridge")
+}
+
+/// Every executor, lane and number of cores commits what the plain loop does.
+#[test]
+fn the_digest_depends_on_workers_and_never_on_the_executor() {
+    for scene in [pit(3, 2.0), scenario("pyramid", 30, 0.8)] {
+        for workers in [1, 2] {
+            let simulation = Simulation::new(&scene).unwrap().bridge(Some(by_workers(workers)));
+            let plain = run(&simulation.clone().sync(Sync::Sequential));
+            let told = format!("{} by {workers}", scene.name);
+            println!("{told}: {:?}", plain.tally);
+            assert!(summary(&plain).joined > 10, "{told}: {:?}", summary(&plain));
+            for sync in [Sync::Loop, Sync::RollbackCheck, Sync::Chaos] {
+                let report = run(&simulation.clone().sync(sync).chaos_seed(7));
+                assert_eq!(report.digest, plain.digest, "{told}, {}", sync.name());
+                assert_eq!(report.tally, plain.tally, "{told}, {}", sync.name());
+            }
+            for (cores, lane) in [1, 2, 4].into_iter().flat_map(|c| [(c, Lane::Shared), (c, Lane::Actors)]) {
+                let tuning = Tuning { lane, ..Tuning::default() };
+                let report = run(&simulation.clone().sync(Sync::Timewarp).cores(cores).tuning(tuning));
+                assert_eq!(report.digest, plain.digest, "{told}, {cores} cores, {lane:?}");
+                assert_eq!(report.tally, plain.tally, "{told}, {cores} cores, {lane:?}");
+            }
+        }
+    }
+}
