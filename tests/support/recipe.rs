@@ -25,6 +25,7 @@ pub struct Recipe {
 
 impl Recipe {
     /// Runs it both ways.
+    #[allow(dead_code)]
     pub fn check(&self) -> Result<Stats, String> {
         Reference::new(&scene(self.kind, self.seed, self.bodies, self.ticks))
             .compare(&self.tuning, self.order)

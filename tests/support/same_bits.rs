@@ -11,7 +11,7 @@ use anachron::executor::crowd::Tuning;
 use anachron::executor::{Job, Tally, sequential};
 use anachron::frame::Frame;
 use anachron::physics::World;
-use anachron::protocol::Stats;
+use anachron::protocol::{Entity, Stats};
 use anachron::scene::Scene;
 use anachron::state::STATE_FIELDS;
 use anachron::time::Tick;
@@ -24,8 +24,12 @@ pub struct Reference {
 }
 
 impl Reference {
+    #[allow(dead_code)]
     pub fn new(scene: &Scene) -> Self {
-        let world = Arc::new(World::new(scene).expect("the scene is valid"));
+        Self::of(Arc::new(World::new(scene).expect("the scene is valid")))
+    }
+
+    pub fn of(world: Arc<World>) -> Self {
         let mut frames = Vec::new();
         let tally = sequential::run(&world, None, &mut |frame| {
             frames.push(frame);
@@ -116,9 +120,11 @@ impl Guard {
         let gvt = glimpse.commons.counters.gvt();
         assert!(gvt >= self.gvt, "global virtual time fell from {} to {gvt}", self.gvt);
         let acted = &glimpse.entities[glimpse.acted.0 as usize];
-        assert!(acted.lvt() >= gvt, "{} was cut back to {}, below {gvt}", acted.id(), acted.lvt());
+        let is_there = acted.is_vacant() || acted.lvt() >= gvt;
+        assert!(is_there, "{} was cut back to {}, below {gvt}", acted.id(), acted.lvt());
         if gvt > self.gvt {
-            let behind = glimpse.entities.iter().find(|entity| entity.lvt() < gvt);
+            let is_behind = |entity: &&Entity<World>| !entity.is_vacant() && entity.lvt() < gvt;
+            let behind = glimpse.entities.iter().find(is_behind);
             assert!(behind.is_none(), "{gvt} is settled, but {:?} is not there yet", behind.map(|e| e.id()));
             self.gvt = gvt;
         }
