@@ -3,7 +3,8 @@
 //!
 //! A decision is about a tick at which an epoch begins. It is made when global virtual time has come to the beginning
 //! of the epoch before, and global virtual time goes no farther until it is made. So the lowest local virtual time
-//! says which decisions there are, and nobody has to be taken back over one.
+//! says which decisions there are. Only those can be asked to move who touched somebody at the tick that decided, and
+//! these do not go past the beginning of an epoch before they know; so nobody has to be taken back over a decision.
 
 use std::collections::BTreeMap;
 

@@ -28,19 +28,23 @@ impl<D: Dynamics> Entity<D> {
             return None;
         }
         if homes.is_boundary(lvt) {
-            let Some(removal) = homes.removal(lvt, now.floor) else {
-                return Some(Step::WaitFor(homes.decided_from(lvt)));
+            let waits = match homes.removal(lvt, now.floor) {
+                Some(removal) => self.hand_out_movers(removal, lvt, now, out),
+                None if self.may_move(lvt - homes.epoch()) => Some(Step::WaitFor(homes.decided_from(lvt))),
+                None => None,
             };
-            let waits = self.hand_out_movers(removal, lvt, now, out);
             if waits.is_some() {
                 return waits;
             }
         }
         let boundary = homes.boundary_after(lvt);
-        // What is not decided yet is decided by the time it gets there.
-        let passes = homes.removal(boundary, now.floor).is_some_and(|removal| !self.is_concerned(removal));
-        let barrier = if passes { boundary + homes.epoch() } else { boundary };
-        limits.last_tick = limits.last_tick.min(barrier);
+        let stops = match homes.removal(boundary, now.floor) {
+            Some(removal) => self.is_concerned(removal),
+            None => self.may_move(boundary - homes.epoch()),
+        };
+        // Beyond the next one only groups may move: whoever flies past a tick touches nothing there.
+        let barrier = if stops { Some(boundary) } else { self.together.then(|| boundary + homes.epoch()) };
+        limits.last_tick = barrier.map_or(limits.last_tick, |barrier| limits.last_tick.min(barrier));
         None
     }
 
@@ -71,6 +75,13 @@ impl<D: Dynamics> Entity<D> {
         let expected = removal.crews.get(&self.id)?;
         let is_complete = self.crew_at_lvt().eq(expected.iter().copied());
         (!is_complete).then_some(Step::Owes)
+    }
+
+    /// Whether somebody may have to move an epoch after `tick`: who is not in a group and touches nobody at a tick
+    /// that decides will not be asked to join one.
+    fn may_move(&self, tick: Tick) -> bool {
+        let touched = || self.history.iter().any(|segment| segment.last == tick && segment.touches());
+        self.together || touched()
     }
 
     /// Whether somebody leaves it or joins it then.
