@@ -16,6 +16,7 @@ use anachron::scene::Scene;
 use anachron::{Simulation, Sync};
 use criterion::{BatchSize, Criterion, Throughput};
 use smallvec::smallvec;
+use thin_vec::ThinVec;
 
 /// Whole runs: scenario, bodies, ticks.
 const RUNS: &[(&str, u32, u32)] =
@@ -44,8 +45,9 @@ fn track(world: &World, grid: &Grid, body: Place) -> (Arc<Track<World>>, Vec<Cel
     let bounds: Aabb = world.bounds(body, &flight, 0, 60);
     let mut cells = Vec::new();
     grid.cells(&bounds, 0, |cell| cells.push(cell));
-    let layout = Layout::new(grid, world, &[(body, flight)], (0, 60), false);
-    let track = Track::new((EntityId(body), 0), (0, 60), smallvec![(body, flight)], Arc::new(layout));
+    let layout = Layout::new(grid, world, &[(body, flight)], &[bounds], false);
+    let flights = (smallvec![(body, flight)], ThinVec::new());
+    let track = Track::new((EntityId(body), 0), (0, 60), flights, Arc::new(layout));
     (Arc::new(track), cells)
 }
 

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use anachron::physics::{Flight, World, first_static_touch, first_touch};
-use anachron::protocol::Bucket;
+use anachron::protocol::{Bucket, Entry};
 use anachron::state::BodyState;
 use anachron::time::Tick;
 use anachron::{Report, Simulation, Sync};
@@ -35,10 +35,10 @@ fn touch_of_walls((world, flight): (Arc<World>, Flight)) -> Option<Tick> {
 
 #[library_benchmark(setup = filled)]
 #[bench::among_sixteen()]
-fn bucket_write((mut bucket, cell, track): Filled) -> (usize, Bucket<World>) {
+fn bucket_write((mut bucket, passage, track): Filled) -> (usize, Bucket<World>) {
     let mut seen = 0;
-    bucket.visit(black_box(&cell), 0, (0, 60, 0), |_| seen += 1);
-    bucket.add(cell, track);
+    bucket.visit(black_box(&passage), track.entity, (0, 60, 0), |_| seen += 1);
+    bucket.add(Entry::new(passage, track));
     (seen, bucket)
 }
 

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use anachron::physics::{Flight, World};
-use anachron::protocol::{Bucket, Cell, Dynamics, EntityId, Grid, Place, Track};
+use anachron::math::Vec3;
+use anachron::physics::{Aabb, Flight, World};
+use anachron::protocol::{
+    Bucket, Dynamics, EntityId, Entry, Grid, Layout, Passage, Place, RoughBounds, Track,
+};
 use anachron::scenarios::{Request, build};
 use anachron::{Simulation, Sync};
 
@@ -36,8 +39,8 @@ pub fn two_flying() -> (Arc<World>, [Flight; 2]) {
     (world, flights)
 }
 
-/// A bucket, one of its cells, and a track to be written there.
-pub type Filled = (Bucket<World>, Cell, Arc<Track<World>>);
+/// A bucket, a passage of one of its cells, and a track to be written there.
+pub type Filled = (Bucket<World>, Passage, Arc<Track<World>>);
 
 /// A bucket that sixteen tracks pass.
 pub fn filled() -> Filled {
@@ -45,16 +48,21 @@ pub fn filled() -> Filled {
     let radii: Vec<f64> = (0..64).map(|body| world.radius(body)).collect();
     let grid = Grid::new(&radii, 2.0, 1);
     let track = |body: Place| {
-        let flight = flight(&world, body as usize);
-        Arc::new(Track::new((EntityId(body), 0), (body, 0), (0, 60), flight))
+        let crew = [(body, flight(&world, body as usize))];
+        let bounds = world.bounds(body, &crew[0].1, 0, 60);
+        let layout = Layout::new(&grid, &*world, &crew, &[bounds], false);
+        let flights = (crew.into_iter().collect(), Default::default());
+        Arc::new(Track::new((EntityId(body), 0), (0, 60), flights, Arc::new(layout)))
     };
     let mut cells = Vec::new();
-    grid.cells(&world.bounds(0, &flight(&world, 0), 0, 60), 0, &mut cells);
+    grid.cells(&world.bounds(0, &flight(&world, 0), 0, 60), 0, |cell| cells.push(cell));
+    let everywhere = Aabb { min: Vec3::repeat(-1e3), max: Vec3::repeat(1e3) };
+    let passage = Passage { cell: cells[0], passers: (0, 1), bounds: RoughBounds::of(&everywhere) };
     let mut bucket = Bucket::default();
     for body in 0..16 {
-        bucket.add(cells[0], track(body));
+        bucket.add(Entry::new(passage, track(body)));
     }
-    (bucket, cells[0], track(16))
+    (bucket, passage, track(16))
 }
 
 /// A short run of a thin gas.

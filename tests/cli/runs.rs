@@ -221,7 +221,7 @@ fn a_reader_that_leaves_is_no_failure() {
 #[test]
 fn a_trace_is_written_beside_the_outcome() {
     let sandbox = Sandbox::new();
-    let plain = ["run", "stack", "--seconds", "0.2", "--sync", "timewarp"];
+    let plain = ["run", "stack", "--seconds", "0.2", "--sync", "timewarp", "--cluster", "1"];
     let object = sandbox.json(&[&plain[..], &["--trace", "trace.json"]].concat());
     assert_eq!(object["digest"], sandbox.digest(&plain).as_str());
     let speculation = &object["speculation"];
