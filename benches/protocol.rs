@@ -1,22 +1,21 @@
 //! Timings of the protocol: a bucket of the hash table, the protocol without actors, and the whole executor. Kernels
 //! are timed in `kernels.rs`, the plain loop in `reference.rs`; `anachron bench` compares whole runs.
 
+// Shared with the instruction counts, which need more of it.
+#[path = "instructions/scenes.rs"]
+#[allow(dead_code)]
+mod scenes;
+
 use std::hint::black_box;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::Duration;
 
-use anachron::math::Vec3;
-use anachron::physics::{Aabb, Flight, World};
-use anachron::protocol::{
-    Bucket, Cell, Dynamics, EntityId, Entry, Grid, Layout, Passage, Place, RoughBounds, Track,
-};
+use anachron::protocol::Entry;
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
 use anachron::{Simulation, Sync};
 use criterion::{BatchSize, Criterion, Throughput};
-use smallvec::smallvec;
-use thin_vec::ThinVec;
+use scenes::filled_with;
 
 /// Whole runs: scenario, bodies, ticks.
 const RUNS: &[(&str, u32, u32)] =
@@ -39,56 +38,27 @@ fn scene(scenario: &str, bodies: u32, ticks: u32) -> Scene {
     build(scenario, &request).expect("the scenario exists")
 }
 
-/// The flight of a body of the scene, as a track with its cells.
-fn track(world: &World, grid: &Grid, body: Place) -> (Arc<Track<World>>, Vec<Cell>) {
-    let flight = Flight { since: 0, origin: world.bodies[body as usize].start };
-    let bounds: Aabb = world.bounds(body, &flight, 0, 60);
-    let mut cells = Vec::new();
-    grid.cells(&bounds, 0, |cell| cells.push(cell));
-    let layout = Layout::new(grid, world, &[(body, flight)], &[bounds], false);
-    let flights = (smallvec![(body, flight)], ThinVec::new());
-    let track = Track::new((EntityId(body), 0), (0, 60), flights, Arc::new(layout));
-    (Arc::new(track), cells)
-}
-
-/// A bucket that many tracks pass, in one cell: what a write sees, adds, and what a rollback leaves behind.
+/// A bucket that many tracks pass, in one cell: what a write sees and adds.
 fn buckets(criterion: &mut Criterion) {
-    let world = World::new(&scene("gas", 64, 1)).expect("the scene is valid");
-    let radii: Vec<f64> = (0..64).map(|body| world.radius(body)).collect();
-    let grid = Grid::new(&radii, 2.0, 1);
-    let (_, cells) = track(&world, &grid, 0);
-    let everywhere = Aabb { min: Vec3::repeat(-1e3), max: Vec3::repeat(1e3) };
-    let passage = Passage { cell: cells[0], passers: (0, 1), bounds: RoughBounds::of(&everywhere) };
     for count in [4, 32] {
-        let filled = || {
-            let mut bucket: Bucket<World> = Bucket::default();
-            let tracks: Vec<_> = (0..count).map(|body| track(&world, &grid, body).0).collect();
-            for track in &tracks {
-                bucket.add(Entry::new(passage, track.clone()));
-            }
-            (bucket, tracks)
-        };
-        let (newcomer, _) = track(&world, &grid, count);
         criterion.bench_function(&format!("bucket/write among {count}"), |bench| {
             bench.iter_batched_ref(
-                filled,
-                |(bucket, _)| {
+                || filled_with(count),
+                |(bucket, passage, newcomer)| {
                     let mut seen = 0;
-                    bucket.visit(black_box(&passage), EntityId(count), (0, 60, 0), |_| seen += 1);
-                    bucket.add(Entry::new(passage, newcomer.clone()));
+                    bucket.visit(black_box(passage), newcomer.entity, (0, 60, 0), |_| seen += 1);
+                    bucket.add(Entry::new(*passage, newcomer.clone()));
                     seen
                 },
                 BatchSize::SmallInput,
             );
         });
+        // What lies below global virtual time is dropped in passing.
         criterion.bench_function(&format!("bucket/delete {count}"), |bench| {
             bench.iter_batched_ref(
-                filled,
-                |(bucket, tracks)| {
-                    for track in tracks.iter() {
-                        track.cut(track.first);
-                    }
-                    bucket.visit(black_box(&passage), EntityId(count), (0, 60, 0), |_| ());
+                || filled_with(count),
+                |(bucket, passage, newcomer)| {
+                    bucket.visit(black_box(passage), newcomer.entity, (61, 120, 61), |_| ());
                     bucket.len()
                 },
                 BatchSize::SmallInput,

@@ -63,7 +63,8 @@ struct Pile {
 }
 
 fn outcome(scene: &Scene, bridge: Option<BridgeSettings>) -> Pile {
-    let simulation = Simulation::new(scene).unwrap().sync(Sync::Sequential).bridge(bridge);
+    let simulation =
+        Simulation::new(scene).expect("the scene is valid").sync(Sync::Sequential).bridge(bridge);
     let mut pile = Pile::default();
     let mut sink = |frame: &anachron::frame::Frame| {
         let states: Vec<_> = frame.bodies[..PILE].iter().map(|(_, state)| state).collect();

@@ -44,6 +44,11 @@ pub type Filled = (Bucket<World>, Passage, Arc<Track<World>>);
 
 /// A bucket that sixteen tracks pass.
 pub fn filled() -> Filled {
+    filled_with(16)
+}
+
+/// A bucket that so many tracks pass, all in one cell, and one more track.
+pub fn filled_with(count: Place) -> Filled {
     let world = world();
     let radii: Vec<f64> = (0..64).map(|body| world.radius(body)).collect();
     let grid = Grid::new(&radii, 2.0, 1);
@@ -59,10 +64,10 @@ pub fn filled() -> Filled {
     let everywhere = Aabb { min: Vec3::repeat(-1e3), max: Vec3::repeat(1e3) };
     let passage = Passage { cell: cells[0], passers: (0, 1), bounds: RoughBounds::of(&everywhere) };
     let mut bucket = Bucket::default();
-    for body in 0..16 {
+    for body in 0..count {
         bucket.add(Entry::new(passage, track(body)));
     }
-    (bucket, passage, track(16))
+    (bucket, passage, track(count))
 }
 
 /// A short run of a thin gas.
