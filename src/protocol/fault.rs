@@ -74,6 +74,8 @@ faults! {
     OneContactOnly = "one-contact-only",
     /// A track is not cut where it meets somebody.
     TrackNotCut = "track-not-cut",
+    /// What was worked out before somebody turned out to be met on the way is kept.
+    MeetingOverlooked = "meeting-overlooked",
     /// A plan that has become void on its way is carried out.
     VoidPlanKept = "void-plan-kept",
     /// The version of a void plan is used again.

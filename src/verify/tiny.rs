@@ -203,7 +203,7 @@ impl Dynamics for Tiny {
             memories: Arc::new([]),
             told: Vec::new(),
             complete: true,
-            lingers: tick.is_multiple_of(3),
+            lingers: tick % 4 != 3,
             seen: Seen::default(),
         };
         for pair in &pairs {

@@ -95,6 +95,18 @@ const THREE: Family =
 /// Tickets from bucket to bucket.
 const ACTORS: Family = Family { lane: Lane::Actors, buckets: 2, cell_scale: 0.5, ..PLAIN };
 
+/// Bodies that are held by static geometry or by each other, and go on for several ticks before they look at the table.
+const HELD: Family = Family {
+    name: "two bodies, held",
+    window: 4,
+    contact_window: None,
+    adaptive: true,
+    sparse: 2,
+    seeds: &[0, 1, 2, 3, 4, 5],
+    ..PLAIN
+};
+const HELD_TICKETS: Family = Family { lane: Lane::Actors, buckets: 2, cell_scale: 0.5, ..HELD };
+
 /// The families that every test run looks at, in full.
 pub const SMALL: &[Family] = &[
     Family { name: "two bodies, window 1", window: 1, ..PLAIN },
@@ -112,6 +124,9 @@ pub const SMALL: &[Family] = &[
         seeds: &[0, 1, 2, 3, 4, 5],
         ..PLAIN
     },
+    Family { sparse: 3, ..HELD },
+    Family { name: "two bodies, held, tickets", sparse: 3, ticks: 4, seeds: &[0, 1, 2], ..HELD_TICKETS },
+    Family { name: "three bodies, held, crews of two", bodies: 3, cluster: 2, seeds: &[0, 1, 2, 3], ..HELD },
     Family { name: "two bodies, many cores", grain: Grain::Effects, ticks: 4, ..PLAIN },
     Family { name: "two bodies, many cores, window 1", grain: Grain::Effects, window: 1, ..PLAIN },
     Family {

@@ -365,7 +365,8 @@ impl<D: Dynamics> Entity<D> {
             });
             first += 1;
         }
-        let is_last = strangers.is_empty() && written.last == plan.last;
+        let is_alone = strangers.is_empty() || self.has(Fault::MeetingOverlooked);
+        let is_last = is_alone && written.last == plan.last;
         self.history.push(Segment {
             version: plan.version,
             first,
