@@ -207,3 +207,76 @@ fn joined_bodies_do_not_collide_unless_asked_to() {
     scene.joints[0].collide = true;
     assert_eq!(pairs(&scene), 1);
 }
+
+#[test]
+fn bodies_that_part_leave_nothing_unsolved() {
+    let mut scene = on_ground(0.5);
+    scene.bodies.push(cube([0.0, 0.5, 0.0]).moving([0.0, 0.2, 0.0]));
+    let counts = solver(&scene).1.step();
+    assert!(counts.points > 0, "they are still near");
+    assert_eq!(counts.residual.unwrap().sum, 0.0);
+}
+
+#[test]
+fn every_row_of_a_joint_counts_as_unsolved() {
+    let (_, mut solver) = solver(&chain(8, 1));
+    let residual = solver.step().residual.unwrap();
+    assert_eq!(residual.rows, 3 * 8);
+    assert!(residual.sum > 1e-3 && residual.max > 1e-4, "{residual:?}");
+}
+
+#[test]
+fn overlaps_are_removed_without_a_push() {
+    let mut scene = Scene { gravity: [0.0; 3], ..on_ground(0.5) };
+    scene.bodies = vec![cube([0.0, 2.0, 0.0]), cube([0.0, 2.9, 0.0])];
+    let (world, mut solver) = solver(&scene);
+    for _ in 0..(1.0 / world.time.tick_s) as usize {
+        solver.step();
+    }
+    let [low, high] = [0, 1].map(|place| *solver.state(place));
+    assert!((high.x.y - low.x.y) > 0.995, "{}", high.x.y - low.x.y);
+    assert!(low.v.norm() < 1e-9 && high.v.norm() < 1e-9, "{low:?} {high:?}");
+}
+
+#[test]
+fn what_falls_comes_down_to_the_ground() {
+    let mut scene = on_ground(0.5);
+    scene.bodies.push(Body::new(Shape::Sphere { radius: 0.5 }, [0.0, 0.83, 0.0]));
+    let (world, mut solver) = solver(&scene);
+    for _ in 0..(1.0 / world.time.tick_s) as usize {
+        solver.step();
+    }
+    assert!((solver.state(0).x.y - 0.5).abs() < 1e-4, "{}", solver.state(0).x.y);
+}
+
+/// Joints are swept there and back, so that it hardly matters from which end of the list a chain hangs: a link that is
+/// held is felt at the other end within two sweeps.
+#[test]
+fn a_chain_hangs_as_well_from_its_last_link() {
+    let mut from_last = chain(20, 2);
+    from_last.joints.remove(0);
+    from_last.joints.push(Joint::ball(19, None, [10.0, 0.0, 0.0]));
+    let felt = |scene: &Scene, free: u32| {
+        let (world, mut solver) = solver(scene);
+        solver.step();
+        let fall = world.gravity * world.time.tick_s;
+        (solver.state(free).v - fall).norm() / fall.norm()
+    };
+    let (first, last) = (felt(&chain(20, 2), 19), felt(&from_last, 0));
+    assert!(first > 0.0 && last > 0.0, "felt by {first:e} and {last:e} of the fall");
+}
+
+/// Moving apart goes on where it was at the tick before: otherwise the few sweeps of a tick never reach the ends of a
+/// high pile.
+#[test]
+fn a_pile_that_overlaps_rises_within_a_few_ticks() {
+    let mut scene = Scene { gravity: [0.0; 3], ..on_ground(0.5) };
+    scene.group.iterations = 4;
+    scene.bodies = (0..20).map(|k| cube([0.0, 0.5 + 0.95 * f64::from(k), 0.0])).collect();
+    let (_, mut solver) = solver(&scene);
+    for _ in 0..60 {
+        solver.step();
+    }
+    let lacking = 19.5 - solver.state(19).x.y;
+    assert!(lacking < 0.1, "{lacking} m of 0.95 are still lacking");
+}

@@ -3,13 +3,16 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use anachron::overlap::look::Glance;
+use anachron::overlap::orders::{Answer, Orders};
 use anachron::overlap::partition::Partition;
-use anachron::overlap::{OverlapSettings, OverlapSummary, Violation};
-use anachron::overlap_bridge::Bridge;
+use anachron::overlap::{OverlapSettings, OverlapSummary, Violation, WorkerSet};
+use anachron::overlap_bridge::{Bridge, Crew, LoopCrew, Seen};
 use anachron::physics::World;
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
 use anachron::solver::GroupSolver;
+use anachron::state::BodyState;
 use anachron::{Report, RunError, Simulation, Sync};
 
 fn scene(name: &str, bodies: u32, seconds: f64) -> Scene {
@@ -197,4 +200,46 @@ fn the_scene_may_say_who_begins_where() {
     let simulation = Simulation::new(&scene).unwrap().sync(Sync::Overlap).overlap(workers(3));
     let told = simulation.check().unwrap_err().to_string();
     assert!(told.contains("the scene has 2 parts, and 3 workers"), "{told}");
+}
+
+/// Looks at the orders before the workers do.
+struct Spy {
+    crew: LoopCrew,
+    /// Bodies that were shared at the last tick: their workers and what came of blending.
+    shared: Vec<(u32, WorkerSet, BodyState)>,
+    seen: usize,
+}
+
+impl Crew for Spy {
+    type Error = std::convert::Infallible;
+
+    fn look(&mut self, glances: Vec<Glance>) -> Result<Vec<Seen>, Self::Error> {
+        self.crew.look(glances)
+    }
+
+    fn step(&mut self, orders: Vec<Orders>) -> Result<Vec<Answer>, Self::Error> {
+        for (place, set, state) in &self.shared {
+            for orders in set.iter().map(|worker| &orders[worker as usize]) {
+                let left = orders.deactivate.contains(place);
+                assert!(left || orders.reset.contains(&(*place, *state)), "body {place} goes its own way");
+                self.seen += 1;
+            }
+        }
+        self.crew.step(orders)
+    }
+}
+
+/// Workers go on from the blended state of a shared body, never from their own copy.
+#[test]
+fn shared_bodies_go_on_from_what_was_blended() {
+    let mut bridge =
+        Bridge::new(Arc::new(World::new(&scene("bowl", 150, 2.0)).unwrap()), workers(3)).unwrap();
+    let mut spy = Spy { crew: bridge.loop_crew(), shared: Vec::new(), seen: 0 };
+    for _ in 0..400 {
+        let Ok(_) = bridge.tick(&mut spy);
+        let sets = bridge.sets().iter().zip(bridge.states()).zip(0..);
+        let shared = sets.filter(|((set, _), _)| set.len() > 1);
+        spy.shared = shared.map(|((set, state), place)| (place, *set, *state)).collect();
+    }
+    assert!(spy.seen > 100, "{}", spy.seen);
 }

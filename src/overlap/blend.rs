@@ -58,6 +58,18 @@ mod tests {
     }
 
     #[test]
+    fn every_part_of_a_state_is_weighted() {
+        let a = BodyState::at_rest(Vec3::zeros());
+        let turned = rotation_exp(Vec3::x() * 0.2);
+        let b = BodyState { x: Vec3::x(), q: turned, v: Vec3::y(), w: Vec3::z() };
+        let mean = blend(&[a, b], &[0.25, 0.75]);
+        assert_eq!((mean.x, mean.v, mean.w), (Vec3::x() * 0.75, Vec3::y() * 0.75, Vec3::z() * 0.75));
+        assert!((mean.q.angle_to(&rotation_exp(Vec3::x() * 0.15))) < 1e-3);
+        let three = blend(&[a, b, BodyState { v: -Vec3::y(), ..b }], &[0.5, 0.3, 0.2]);
+        assert!((three.v - Vec3::y() * 0.1).norm() < 1e-15 && (three.x - Vec3::x() * 0.5).norm() < 1e-15);
+    }
+
+    #[test]
     fn the_sign_of_a_quaternion_does_not_matter() {
         let q = rotation_exp(Vec3::new(0.1, 0.5, -0.3));
         let negated = quat_raw(-q.i, -q.j, -q.k, -q.w);

@@ -69,6 +69,34 @@ pub fn share(length: usize, at: usize, workers: usize) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenarios::{Request, build};
+    use crate::solver::{Detector, GroupSolver};
+
+    /// A solver that is told who meets does to the bit what one does that looks for itself.
+    #[test]
+    fn who_is_told_does_what_who_looks_would_do() {
+        let request = Request { bodies: Some(80), seconds: Some(2.0), ..Request::default() };
+        let world = Arc::new(World::new(&build("bowl", &request).unwrap()).unwrap());
+        let fabric = Arc::new(Fabric::new(&world));
+        let (mut looks, mut told) = (GroupSolver::of_all(world.clone()), GroupSolver::of_all(world.clone()));
+        let mut scouts: Vec<Scout> = (0..3).map(|_| Scout::new(&world, &fabric)).collect();
+        let mut detector = Detector::default();
+        let all: Vec<u32> = (0..world.bodies.len() as u32).collect();
+        let mut met = 0;
+        for tick in 0..400 {
+            let states = Arc::new(told.states().to_vec());
+            let candidates = Arc::new(detector.candidates(&world, &all, &states).to_vec());
+            let found = scouts.iter_mut().enumerate().map(|(at, scout)| {
+                let share = share(candidates.len(), at, 3);
+                scout.look(&Glance { states: states.clone(), candidates: candidates.clone(), share })
+            });
+            told.tell(Arc::new(found.collect()));
+            let (a, b) = (looks.step(), told.step());
+            assert_eq!((a, looks.states()), (b, told.states()), "at tick {tick}");
+            met += a.pairs;
+        }
+        assert!(met > 1000, "balls meet");
+    }
 
     #[test]
     fn shares_follow_each_other_and_leave_nothing_out() {

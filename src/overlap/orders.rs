@@ -76,3 +76,63 @@ impl Orders {
         (self.activate.len() + self.reset.len()) as u64 * STATE_BYTES + self.deactivate.len() as u64 * 4
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::Vec3;
+
+    /// Writes down what it is asked to do.
+    #[derive(Default)]
+    struct Clerk(Vec<String>);
+
+    impl Engine for Clerk {
+        fn activate(&mut self, place: u32, state: &BodyState) {
+            self.0.push(format!("activate {place} at {}", state.x.x));
+        }
+        fn deactivate(&mut self, place: u32) {
+            self.0.push(format!("deactivate {place}"));
+        }
+        fn set_state(&mut self, place: u32, state: &BodyState) {
+            self.0.push(format!("set {place} to {}", state.x.x));
+        }
+        fn state(&self, place: u32) -> BodyState {
+            BodyState::at_rest(Vec3::x() * f64::from(place))
+        }
+        fn step(&mut self) -> StepCounts {
+            self.0.push("step".to_owned());
+            StepCounts::default()
+        }
+        fn adopt(&mut self, shares: &Shares) -> (usize, usize) {
+            self.0.push(format!("adopt {:?}", shares.places));
+            (2, 1)
+        }
+        fn tell(&mut self, told: &Told) {
+            self.0.push(format!("told {}", told.len()));
+        }
+    }
+
+    #[test]
+    fn everything_that_is_ordered_is_done_before_the_tick() {
+        let at = |x: f64| BodyState::at_rest(Vec3::x() * x);
+        let orders = Orders {
+            activate: vec![(4, at(4.5))],
+            deactivate: vec![7],
+            reset: vec![(2, at(2.5))],
+            shares: vec![Shares { places: vec![4], impulses: Arc::default() }],
+            told: Some(Arc::default()),
+            bodies: Arc::new(vec![2, 4]),
+            room: vec![at(9.0)],
+        };
+        let mut clerk = Clerk::default();
+        let answer = orders.clone().carry_out(&mut clerk);
+        let expected = ["deactivate 7", "activate 4 at 4.5", "set 2 to 2.5", "told 0", "adopt [4]", "step"];
+        assert_eq!(clerk.0, expected);
+        assert_eq!(answer.states, [at(2.0), at(4.0)]);
+        let (point, joint) = Impulses::BYTES;
+        assert_eq!(answer.adopted_bytes, 2 * point + joint);
+        let nobody = Orders { bodies: Arc::default(), ..orders };
+        let mut idle = Clerk::default();
+        assert!(nobody.carry_out(&mut idle).states.is_empty() && !idle.0.contains(&"step".to_owned()));
+    }
+}

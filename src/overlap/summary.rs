@@ -111,3 +111,22 @@ impl OverlapSummary {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Workers wait for each other after looking and after the tick: the slowest of each counts.
+    #[test]
+    fn the_slowest_of_both_stretches_counts() {
+        let mut summary = OverlapSummary::new(Chosen { workers: 2, gamma: 0, beta: 1 });
+        let report = TickReport { cpu_s: vec![5.0, 4.0], look_s: vec![1.0, 2.0], ..TickReport::default() };
+        summary.add(&report);
+        summary.add(&report);
+        assert_eq!((summary.slowest_cpu_s, &summary.worker_cpu_s), (2.0 * (4.0 + 2.0), &vec![10.0, 8.0]));
+        // One worker alone looks for itself.
+        let mut alone = OverlapSummary::new(Chosen { workers: 1, gamma: 0, beta: 1 });
+        alone.add(&TickReport { cpu_s: vec![3.0], ..TickReport::default() });
+        assert_eq!(alone.slowest_cpu_s, 3.0);
+    }
+}

@@ -356,3 +356,27 @@ fn point(
         place: contact.point,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contact(feature: u64, x: f64) -> ContactPoint {
+        ContactPoint { feature, point: Vec3::x() * x, normal: Vec3::y(), gap: 0.0 }
+    }
+
+    fn known(feature: u64, x: f64) -> PointImpulse {
+        let zero = Vec3::zeros();
+        PointImpulse { pair: (0, 1), feature, normal: 1.0, tangent: zero, parting: 0.0, point: Vec3::x() * x }
+    }
+
+    /// A point keeps its impulse if its feature is known, or else if it is near one whose feature is gone.
+    #[test]
+    fn points_are_recognised_by_feature_and_then_by_place() {
+        let remembered = [known(1, 0.0), known(2, 1.0), known(3, 1.05)];
+        let all = [contact(1, 0.5), contact(2, 1.0), contact(9, 1.01), contact(8, 3.0)];
+        let found = |at: usize| recognised(&all[at], &remembered, &all, 0.1).map(|known| known.feature);
+        // By feature, however far it went; never what another point claims; not what is too far.
+        assert_eq!([0, 1, 2, 3].map(found), [Some(1), Some(2), Some(3), None]);
+    }
+}

@@ -96,3 +96,41 @@ impl Impulses {
         taken
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(pair: (u32, u32), normal: f64) -> PointImpulse {
+        PointImpulse { pair, feature: 0, normal, tangent: Vec3::zeros(), parting: 0.0, point: Vec3::zeros() }
+    }
+
+    fn joint(joint: u32) -> JointImpulse {
+        JointImpulse { joint, rows: [f64::from(joint); 6] }
+    }
+
+    /// Whoever moves brings along what was known of it, and nothing that is known already or concerns others.
+    #[test]
+    fn newcomers_bring_their_impulses() {
+        let wall = super::super::Meeting::STATIC;
+        let mut here = Impulses { points: vec![point((1, 2), 5.0)], joints: vec![joint(3)] };
+        let there = Impulses {
+            points: vec![point((0, 1), 1.0), point((1, 2), 2.0), point((4, 5), 3.0), point((1, wall), 4.0)],
+            joints: vec![joint(0), joint(3), joint(7)],
+        };
+        // Joint 0 holds body 1 to what does not move, joint 3 holds 1 and 2, joint 7 holds 4 and 5.
+        let ends = |joint| match joint {
+            0 => [Some(1), None],
+            3 => [Some(1), Some(2)],
+            _ => [Some(4), Some(5)],
+        };
+        assert_eq!(here.adopt(&there, &[1], ends), (2, 1));
+        let mut hint = 0;
+        let mut known = |pair| here.of_pair(pair, &mut hint).iter().map(|p| p.normal).collect::<Vec<_>>();
+        assert_eq!((known((0, 1)), known((1, 2)), known((4, 5))), (vec![1.0], vec![5.0], vec![]));
+        assert_eq!(known((1, wall)), [4.0]);
+        assert_eq!((here.of_joint(0), here.of_joint(3)), (Some(&[0.0; 6]), Some(&[3.0; 6])));
+        assert_eq!(here.of_joint(7), None);
+        assert_eq!(here.adopt(&there, &[1], ends), (0, 0));
+    }
+}

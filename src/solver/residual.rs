@@ -36,3 +36,21 @@ impl Residual {
         self.squares.sqrt()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_add_up() {
+        let of = |sizes: &[f64]| {
+            let mut residual = Residual::default();
+            sizes.iter().for_each(|size| residual.add(*size));
+            residual
+        };
+        let mut joined = of(&[1.0, 2.0]);
+        joined.join(&of(&[4.0, 2.0]));
+        assert_eq!(joined, of(&[1.0, 2.0, 4.0, 2.0]));
+        assert_eq!((joined.sum, joined.max, joined.rows, joined.length()), (9.0, 4.0, 4, 5.0));
+    }
+}
