@@ -163,8 +163,8 @@ proptest! {
         let reach = if pierced { 9.0 } else { expected + 0.02 };
         let slack = |found: &Manifold| match found.points().len() {
             _ if pierced => 0.2,
-            // Two minima between two samples count as one: about once in a thousand poses, by a millimetre.
-            0..4 => 5e-3,
+            // Minima less than a sixteenth of the way between two samples apart count as one.
+            0..4 => 1e-3,
             _ => 0.02,
         };
         let manifold = meet(&a, &b, reach);

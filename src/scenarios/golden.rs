@@ -46,5 +46,5 @@ pub const GOLDEN: &[Golden] = &[
     golden("building", 130, 500, "0da64f1d94dd6a106d8e6b7db054cba6"),
     golden("bridge", 61, 250, "a4e76262f20851f3e36aea21ead2c707"),
     golden("four-way-bridge", 71, 250, "9f5b3f468bf482fbc3ef9e830a00f749"),
-    golden("chain-net", 40, 400, "482d6c98da97e209a78fa34406192a3b"),
+    golden("chain-net", 40, 400, "17af1e4271166e42b59e3bcceb809693"),
 ];

@@ -9,8 +9,12 @@ use super::{ContactPoint, Manifold, Placed};
 use crate::math::Vec3;
 use crate::physics::shape::Shape;
 
-/// Places on the circle where the distance is taken. Two minima nearer to each other than that count as one.
+/// Places on the circle where the distance is taken first.
 const SAMPLES: usize = 16;
+/// How often the way between two of them is halved if there may be a minimum that they do not show. Two minima nearer to
+/// each other than what is left of it count as one.
+const HALVINGS: u32 = 4;
+const HALVED: [f64; HALVINGS as usize + 1] = [1.0, 0.5, 0.25, 0.125, 0.0625];
 /// A dip between two samples that is shallower than this share of the tube is none: a ring that lies flat keeps its
 /// points while it shivers.
 const SHALLOW: f64 = 1e-3;
@@ -51,6 +55,26 @@ struct Spot {
     slope: f64,
 }
 
+/// A place on the circle with its direction.
+type End = ((f64, f64), Spot);
+
+/// What counts as a minimum.
+struct Limits {
+    /// Distances below this.
+    reached: f64,
+    /// The way between two samples.
+    arc: f64,
+    /// Dips of at least this depth.
+    shallow: f64,
+}
+
+/// The direction a share of the way from one to another.
+fn between(from: (f64, f64), to: (f64, f64), share: f64) -> (f64, f64) {
+    let (c, s) = (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share);
+    let length = (c * c + s * s).sqrt();
+    (c / length, s / length)
+}
+
 /// The circle of a ring in the coordinates of another shape.
 struct Circle<'a> {
     centre: Vec3,
@@ -84,14 +108,27 @@ impl Circle<'_> {
         samples
     }
 
-    /// The lowest place between two neighbouring samples, of which the first slopes down and the second up.
-    fn lowest(&self, from: usize, before: &Spot, after: &Spot) -> Spot {
-        let (from, to) = (direction(from), direction(from + 1));
-        let between = |share: f64| {
-            let (c, s) = (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share);
-            let length = (c * c + s * s).sqrt();
-            self.spot((c / length, s / length))
-        };
+    /// Calls `found` for the minima between two places where the distance may be below `reached`. It may be only if the
+    /// way between them, `arc`, is long enough; then the stretch is halved until its ends show a minimum, or it is short.
+    fn minima(&self, from: &End, to: &End, limits: &Limits, halvings: u32, found: &mut impl FnMut(&Spot)) {
+        let arc = limits.arc * HALVED[(HALVINGS - halvings) as usize];
+        if 0.5 * (from.1.distance + to.1.distance - arc) >= limits.reached {
+            return;
+        }
+        let (down, up) = (-from.1.slope, to.1.slope);
+        if down > 0.0 && up > 0.0 && arc * down.min(up) > limits.shallow {
+            found(&self.lowest(from, to));
+        } else if halvings > 0 && limits.arc * down.abs().max(up.abs()) > limits.shallow {
+            let direction = between(from.0, to.0, 0.5);
+            let middle = (direction, self.spot(direction));
+            self.minima(from, &middle, limits, halvings - 1, found);
+            self.minima(&middle, to, limits, halvings - 1, found);
+        }
+    }
+
+    /// The lowest place between two, of which the first slopes down and the second up.
+    fn lowest(&self, from: &End, to: &End) -> Spot {
+        let (before, after) = (&from.1, &to.1);
         // False position; an end that stays twice counts half.
         let (mut low, mut high) = ((0.0, before.slope), (1.0, after.slope));
         let mut stays = 0;
@@ -101,7 +138,7 @@ impl Circle<'_> {
             if !(share > low.0 && share < high.0) {
                 break;
             }
-            let spot = between(share);
+            let spot = self.spot(between(from.0, to.0, share));
             if spot.distance < found.distance {
                 found = spot;
             }
@@ -150,22 +187,24 @@ pub(super) fn against(ring: &Placed, radius: f64, tube: f64, other: &Placed, rea
             points.push(ContactPoint { feature: feature as u64, point, normal, gap });
         }
     };
-    let dip = |at: usize| {
-        let (here, next) = (samples[at % SAMPLES]?, samples[(at + 1) % SAMPLES]?);
-        let dips = here.slope < 0.0 && next.slope > 0.0 && arc * next.slope.min(-here.slope) > SHALLOW * tube;
-        dips.then_some((here, next))
+    let limits = Limits { reached, arc, shallow: SHALLOW * tube };
+    let dips = |at: usize| {
+        let ends = samples[at % SAMPLES].zip(samples[(at + 1) % SAMPLES]);
+        ends.is_some_and(|(here, next)| {
+            here.slope < 0.0 && next.slope > 0.0 && arc * next.slope.min(-here.slope) > limits.shallow
+        })
     };
     for (at, sample) in samples.iter().enumerate() {
+        let Some(here) = sample else { continue };
         // A minimum stands for the samples on either side of it.
-        if let Some(here) = sample.filter(|_| dip(at).is_none() && dip(at + SAMPLES - 1).is_none()) {
-            push(at, &here);
+        if !dips(at) && !dips(at + SAMPLES - 1) {
+            push(at, here);
         }
-        if let Some((here, next)) = dip(at)
-            // The distance cannot fall by more than the way along the circle.
-            && 0.5 * (here.distance + next.distance - arc) < reached
-        {
-            push(SAMPLES + at, &circle.lowest(at, &here, &next));
+        if let Some(next) = samples[(at + 1) % SAMPLES] {
+            let ends = ((direction(at), *here), (direction(at + 1), next));
+            circle.minima(&ends.0, &ends.1, &limits, HALVINGS, &mut |spot| push(SAMPLES + at, spot));
         }
     }
+    points.tell_features_apart();
     points.reduce()
 }
