@@ -2,12 +2,36 @@
 //!
 //! Outside a pool, and where there is little to do, these are plain loops. What they give never depends on that.
 
+use std::cell::RefCell;
 use std::ops::Range;
+use std::sync::Arc;
 
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 /// So many turns are worth another thread.
 const WORTHWHILE: usize = 64;
+/// Work on so many bodies is worth the help of a pool.
+pub(crate) const WORTH_HELP: usize = 256;
+
+thread_local! {
+    /// The pool that helps this thread.
+    static HELPERS: RefCell<Option<Arc<ThreadPool>>> = const { RefCell::new(None) };
+}
+
+/// From now on a pool helps the calling thread.
+pub(crate) fn accept_help(helpers: Arc<ThreadPool>) {
+    HELPERS.set(Some(helpers));
+}
+
+/// Does some work on so many bodies, with help if there is any and it is worth it.
+pub(crate) fn with_help<R: Send>(bodies: usize, work: impl FnOnce() -> R + Send) -> R {
+    let helpers = HELPERS.with_borrow(|helpers| helpers.clone().filter(|_| bodies >= WORTH_HELP));
+    match helpers {
+        Some(helpers) => helpers.install(work),
+        None => work(),
+    }
+}
 
 /// Whether a loop with so many turns had better be shared.
 fn is_shared(turns: usize) -> bool {

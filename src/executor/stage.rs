@@ -11,8 +11,9 @@ use rayon::ThreadPoolBuilder;
 use super::census::thread_cpu;
 use super::timewarp::{Runtime, Seat, share};
 use crate::entity::{Account, EntityActor, GiveAccount, StepNow};
+use crate::hands::{WORTH_HELP, accept_help};
 use crate::physics::World;
-use crate::protocol::{Entity, WORTH_HELP, accept_help};
+use crate::protocol::Entity;
 use crate::sync::lock;
 use crate::tvht::{BucketActor, Lane};
 

@@ -30,7 +30,6 @@ mod message;
 mod neighbours;
 mod portrait;
 mod rigid;
-pub(crate) use rigid::{WORTH_HELP, accept_help};
 mod search;
 mod stats;
 mod together;

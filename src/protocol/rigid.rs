@@ -1,13 +1,11 @@
 //! The rigid bodies of [`crate::physics`] as the protocol's dynamics.
 
 use std::cell::RefCell;
-use std::sync::Arc;
-
-use rayon::ThreadPool;
 
 use super::dynamics::{Crew, Dynamics, Moment, Place, Response};
 use super::gathering::{self, Workspace};
 use crate::bridge::Memory;
+use crate::hands;
 use crate::math::Vec3;
 use crate::physics::response::Standing;
 use crate::physics::{Aabb, Action, Deed, Flight, World, first_static_touch, first_touch};
@@ -16,16 +14,6 @@ use crate::time::Tick;
 thread_local! {
     /// Work space. What survives a call changes no answer.
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
-    /// Threads that help this one with large crews.
-    static HELPERS: RefCell<Option<Arc<ThreadPool>>> = const { RefCell::new(None) };
-}
-
-/// A crew with so many bodies is worth the help of other threads.
-pub(crate) const WORTH_HELP: usize = 256;
-
-/// From now on these threads help the calling one with large crews. That changes no answer.
-pub(crate) fn accept_help(helpers: Arc<ThreadPool>) {
-    HELPERS.set(Some(helpers));
 }
 
 impl Dynamics for World {
@@ -78,11 +66,8 @@ impl Dynamics for World {
     }
 
     fn respond(&self, tick: Tick, moment: &Moment<World>) -> Response<World> {
-        let is_worth_help = moment.crew.len() >= WORTH_HELP;
-        let helpers = HELPERS.with_borrow(|helpers| helpers.clone().filter(|_| is_worth_help));
-        WORKSPACE.with_borrow_mut(|space| match helpers {
-            Some(helpers) => helpers.install(|| gathering::respond(self, tick, moment, space)),
-            None => gathering::respond(self, tick, moment, space),
+        WORKSPACE.with_borrow_mut(|space| {
+            hands::with_help(moment.crew.len(), || gathering::respond(self, tick, moment, space))
         })
     }
 
