@@ -4,9 +4,10 @@
     bench/peers.py --anachron target/release/anachron --peers PATH/TO/peers [--repeat 5] [--out results.json]
 
 PEERS is a program that takes `--engine E --scene S --n N --threads T --dt 1/60 --seconds S` and prints one JSON
-object with `wall_s`, `ke_ratio` and `max_overlap`. anachron runs at its own tick of 1/240 s and evaluates and hashes
-60 frames per second; the others run at 1/60 s with their default settings, sleeping off. Every row prints energy and
-worst overlap of both sides, so that nobody wins by computing less.
+object with `wall_s`, `ke_ratio` and `max_overlap`. anachron runs at its own tick of 1/240 s; the others run at 1/60 s
+with their default settings, sleeping off. The others put out nothing; anachron evaluates and hashes 60 frames per
+second, or one with `--ways "--set ticks_per_frame=240"`. Building and taking down a scene counts for nobody. Every row
+prints energy and worst overlap of both sides, so that nobody wins by computing less.
 """
 
 import argparse
@@ -77,7 +78,7 @@ def measure(options, entry):
     for who, all_told in runs.items():
         if not all_told:
             continue
-        walls = [told["wall_s"] / seconds for told in all_told]
+        walls = [stepping_s(told) / seconds for told in all_told]
         last = all_told[-1]
         energy = last["energy_drift"] if who.startswith("anachron") else (last.get("ke_ratio") or 1.0) - 1.0
         overlap = last["max_overlap_m"] if who.startswith("anachron") else last.get("max_overlap")
@@ -89,6 +90,11 @@ def measure(options, entry):
             "overlap_m": overlap,
         }
     return {"scene": name, "target": target, "repeat": options.repeat, "rows": rows}
+
+
+def stepping_s(told):
+    """Wall seconds without those for starting and stopping actors, if there are any."""
+    return told["wall_s"] - (told.get("speculation") or {}).get("start_stop_s", 0.0)
 
 
 def told(row):

@@ -44,7 +44,8 @@ impl<D: Dynamics> Search<D> {
         let mut last = plan.last;
         let mut covered = bounds(dynamics, &crew, &later, (plan.first, last));
         let is_fast = |at: usize, bounds: &Aabb| {
-            grid.coverage(bounds, grid.level_of(dynamics.radius(crew[at].0))) > CELLS_MAX
+            let level = grid.level_of(dynamics.radius(crew[at].0));
+            grid.coverage(bounds, level) > CELLS_MAX
         };
         while last > plan.first && covered.iter().enumerate().any(|(at, bounds)| is_fast(at, bounds)) {
             last = plan.first + (last - plan.first) / 2;
@@ -58,8 +59,11 @@ impl<D: Dynamics> Search<D> {
             if plan.is_near {
                 // It will be of use for longer if it has room for where everybody is about to go.
                 let latest = later.last().unwrap_or(&crew);
-                for (bounds, (body, flight)) in covered.iter_mut().zip(latest) {
-                    *bounds = bounds.union(&dynamics.bounds(*body, flight, last, last + AHEAD));
+                for (at, (body, flight)) in latest.iter().enumerate() {
+                    let ahead = covered[at].union(&dynamics.bounds(*body, flight, last, last + AHEAD));
+                    if !is_fast(at, &ahead) {
+                        covered[at] = ahead;
+                    }
                 }
             }
             let mut layout = Layout::new(grid, dynamics, &crew, &covered, plan.is_near);
