@@ -12,7 +12,7 @@ use rayon::prelude::*;
 /// So many turns are worth another thread.
 const WORTHWHILE: usize = 64;
 /// Work on so many bodies is worth the help of a pool.
-pub(crate) const WORTH_HELP: usize = 256;
+pub(crate) const WORTH_HELP: usize = 2048;
 
 thread_local! {
     /// The pool that helps this thread.
