@@ -173,7 +173,14 @@ fn world(bodies: u32, seed: u64, fault: Fault) -> Tiny {
 }
 
 fn limits(tiny: &Tiny) -> Limits {
-    Limits { window: 2, contact_window: None, stride_min: 1, adaptive: true, last_tick: tiny.last_tick }
+    Limits {
+        window: 2,
+        contact_window: None,
+        stride_min: 1,
+        adaptive: true,
+        last_tick: tiny.last_tick,
+        alone_until: Tick::MAX,
+    }
 }
 
 fn table(tiny: &Tiny, buckets: u32) -> SharedTable<Tiny> {

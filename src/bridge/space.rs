@@ -9,8 +9,11 @@ use crate::physics::World;
 use crate::solver::{Bounds, Detector, GroupSolver};
 use crate::state::BodyState;
 
-/// So many groups are remembered; then all are forgotten.
-const KNOWN_MAX: usize = 16;
+/// Work spaces are as large as the world: so many bodies are remembered in all of them together, and then all are
+/// forgotten.
+const KNOWN_BODIES: usize = 500_000;
+/// At least so many groups are remembered.
+const KNOWN_AT_LEAST: usize = 16;
 
 /// The work spaces of some groups of one world.
 #[derive(Default)]
@@ -24,7 +27,8 @@ impl Spaces {
     /// The work space of the group whose first body is `first`.
     pub(super) fn of(&mut self, bridging: &Bridging, first: u32) -> &mut Space {
         let is_same = self.world.as_ref().is_some_and(|world| Arc::ptr_eq(world, bridging.world()));
-        let is_full = self.known.len() >= KNOWN_MAX && !self.known.contains_key(&first);
+        let most = KNOWN_AT_LEAST.max(KNOWN_BODIES / bridging.world().bodies.iter().count().max(1));
+        let is_full = self.known.len() >= most && !self.known.contains_key(&first);
         if !is_same || is_full {
             *self = Spaces { world: Some(bridging.world().clone()), known: BTreeMap::new() };
         }

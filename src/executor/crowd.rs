@@ -94,10 +94,9 @@ impl Commons {
         let scene = world.bodies.at_start().len();
         let crowd = Crowding::of(world.bodies.at_start());
         // Crews that touch wait for each other at every tick, and once more for every iteration: that costs more than
-        // several cores gain. A heap is one crew, however many cores there are.
-        let largest = scene.max(1);
-        let is_heap = tuning.cluster == 0 && crowd.is_dense(cores);
-        let mut crews = crews(world, tuning, is_heap, largest);
+        // several cores gain. A heap is one crew, which all cores help.
+        let is_heap = tuning.cluster == 0 && scene > 0 && crowd.is_dense(cores);
+        let mut crews = crews(world, tuning, is_heap);
         let radii: Vec<f64> = (0..scene as Place).map(|place| world.radius(place)).collect();
         let most = if tuning.lane == Lane::Actors { 1 << 12 } else { 1 << 20 };
         let suited = (2 * radii.len()).next_power_of_two().clamp(64, most) as u32;
@@ -109,8 +108,9 @@ impl Commons {
             stride_min: (3 * window).div_ceil(4),
             adaptive: tuning.adaptive,
             last_tick: world.time.last_tick,
+            alone_until: Tick::MAX,
         };
-        let circle = (tuning.cluster == 0).then(|| Circle::new(crews.iter().map(Vec::len), largest as u32));
+        let circle = (tuning.cluster == 0).then(|| Circle::new(crews.iter().map(Vec::len), scene as u32));
         // Groups have entities of their own, which take no part in regrouping.
         let epochs = Epochs::new(world);
         let free = crews.len();
@@ -210,29 +210,24 @@ pub(crate) fn is_birth(entry: &Entry) -> bool {
     matches!(entry.action.deed, Deed::Appear(_))
 }
 
-/// The crews at the start, by entity: neighbours along a space-filling order, bodies in ascending order.
-fn crews(world: &World, tuning: &Tuning, is_heap: bool, largest: usize) -> Vec<Vec<Place>> {
+/// The crews at the start, by entity, bodies in ascending order: a heap in the first, or neighbours along a
+/// space-filling order.
+fn crews(world: &World, tuning: &Tuning, is_heap: bool) -> Vec<Vec<Place>> {
     let bodies = world.bodies.at_start().len();
-    let size = match tuning.cluster {
-        _ if is_heap => largest,
-        size => size.max(1) as usize,
-    };
     let mut order: Vec<Place> = (0..bodies as Place).collect();
+    if is_heap {
+        // There is an entity for every body that may once want to be alone.
+        let mut crews = vec![Vec::new(); bodies];
+        crews[0] = order;
+        return crews;
+    }
+    let size = tuning.cluster.max(1) as usize;
     if size > 1 {
         order.sort_by_key(|place| (morton(world, *place), *place));
     }
     let mut crews: Vec<Vec<Place>> = order.chunks(size).map(<[Place]>::to_vec).collect();
     for crew in &mut crews {
         crew.sort_unstable();
-    }
-    if tuning.cluster == 0 && size > 1 {
-        // There is an entity for every body that may once want to be alone, and crews lie far apart among them.
-        let mut spread = vec![Vec::new(); bodies];
-        let count = crews.len();
-        for (at, crew) in crews.into_iter().enumerate() {
-            spread[at * bodies / count] = crew;
-        }
-        crews = spread;
     }
     crews
 }

@@ -43,8 +43,14 @@ mod tests {
 
     #[test]
     fn who_takes_too_much_runs_ahead_less_far() {
-        let widest =
-            Limits { window: 60, contact_window: None, stride_min: 45, adaptive: true, last_tick: 1000 };
+        let widest = Limits {
+            window: 60,
+            contact_window: None,
+            stride_min: 45,
+            adaptive: true,
+            last_tick: 1000,
+            alone_until: 1000,
+        };
         let throttle = Throttle::new(widest, 1000);
         let heavy = Meter::weighing(2000);
         let fair = Meter::weighing(800);

@@ -406,9 +406,16 @@ fn take_frames(
             Ok(News::Gvt) => {}
             Ok(News::Over) => {
                 // Everybody may have been done before the last frames were taken.
-                commons.counters.set_ceiling(last_tick);
-                commons.counters.advance();
-                return Ok(feed.emit(commons, commons.counters.gvt(), sink));
+                let mut before = None;
+                loop {
+                    commons.counters.set_ceiling(commons.ceiling(last_tick));
+                    commons.counters.advance();
+                    let gvt = commons.counters.gvt();
+                    let flow = feed.emit(commons, gvt, sink);
+                    if flow.is_break() || before.replace(gvt) == Some(gvt) {
+                        return Ok(flow);
+                    }
+                }
             }
             Err(RecvTimeoutError::Timeout) if runtime.steps() != steps_before => {
                 steps_before = runtime.steps()

@@ -245,6 +245,38 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn expected(positions: &[Vec3], radii: &[f64]) -> Vec<(u32, u32)> {
+        let mut expected = Vec::new();
+        for a in 0..positions.len() {
+            for b in a + 1..positions.len() {
+                if (positions[a] - positions[b]).amax() <= radii[a] + radii[b] + 0.01 {
+                    expected.push((a as u32, b as u32));
+                }
+            }
+        }
+        expected
+    }
+
+    /// Crowds of any shape, one after the other in the same grid.
+    #[test]
+    fn a_grid_can_be_used_again() {
+        let mut grid = Grid::default();
+        let mut seed = 1u64;
+        let mut random = move || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 11) as f64 / (1u64 << 53) as f64
+        };
+        for (count, size) in
+            [(2000, [30.0, 2.0, 30.0]), (5, [1.0; 3]), (1500, [200.0, 1.0, 1.0]), (900, [9.0; 3])]
+        {
+            let positions: Vec<Vec3> =
+                (0..count).map(|_| Vec3::from(size).map(|side: f64| side * (random() - 0.5))).collect();
+            let radii: Vec<f64> = (0..count).map(|_| 0.2 + 0.3 * random()).collect();
+            let found = grid.pairs(&positions, &radii, 0.01);
+            assert_eq!(found, &expected(&positions, &radii)[..], "{count} in {size:?}");
+        }
+    }
+
     proptest! {
         /// The grid proposes exactly the pairs that comparing everything with everything finds.
         #[test]
@@ -258,17 +290,8 @@ mod tests {
             let positions: Vec<Vec3> =
                 all.iter().map(|(x, _)| Vec3::from(*x).component_mul(&stretch)).collect();
             let radii: Vec<f64> = all.iter().map(|(_, r)| *r).collect();
-            let mut expected = Vec::new();
-            for a in 0..all.len() {
-                for b in a + 1..all.len() {
-                    let d = (positions[a] - positions[b]).amax();
-                    if d <= radii[a] + radii[b] + 0.01 {
-                        expected.push((a as u32, b as u32));
-                    }
-                }
-            }
             let mut grid = Grid::default();
-            prop_assert_eq!(grid.pairs(&positions, &radii, 0.01), &expected[..]);
+            prop_assert_eq!(grid.pairs(&positions, &radii, 0.01), &expected(&positions, &radii)[..]);
         }
     }
 }

@@ -107,6 +107,7 @@ impl Setting {
             stride_min: 1,
             adaptive: false,
             last_tick: tiny.last_tick,
+            alone_until: Tick::MAX,
         };
         let radii: Vec<f64> = tiny.start().iter().map(|(body, _)| tiny.radius(*body)).collect();
         let cell_scale = 2.0;

@@ -117,6 +117,7 @@ impl<'a> Carrier<'a> {
                 stride_min,
                 adaptive: window % 2 == 0,
                 last_tick,
+                alone_until: u64::MAX,
             },
             table: SharedTable::new(Grid::new(&radii, way.cell_scale, way.buckets)),
             counters: Counters::new(count, window, way.history, last_tick),

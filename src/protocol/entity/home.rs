@@ -42,7 +42,9 @@ impl<D: Dynamics> Entity<D> {
             Some(removal) => self.is_concerned(removal),
             None => self.may_move(boundary - homes.epoch()),
         };
-        // Beyond the next one only groups may move: whoever flies past a tick touches nothing there.
+        // Beyond the next one only groups may move: whoever flies past a tick touches nothing there. Who goes on from
+        // contact to contact looks again when it gets there.
+        limits.alone_until = boundary;
         let barrier = if stops { Some(boundary) } else { self.together.then(|| boundary + homes.epoch()) };
         limits.last_tick = barrier.map_or(limits.last_tick, |barrier| limits.last_tick.min(barrier));
         None

@@ -44,6 +44,8 @@ pub struct Limits {
     pub adaptive: bool,
     /// The last tick of the run.
     pub last_tick: Tick,
+    /// Crews that go on from one contact to the next by themselves stop here.
+    pub alone_until: Tick,
 }
 
 /// What an entity is about to do next.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::step::{LARGE_CREW, STRIDE_AT_LEAST};
+use super::step::{FREE_AT_LEAST, LARGE_CREW};
 use super::{Debt, Departures, Entity, Limits, Plan, Written};
 use crate::protocol::bucket::Track;
 use crate::protocol::dynamics::{Dynamics, Response};
@@ -60,7 +60,7 @@ impl<D: Dynamics> Entity<D> {
         if limits.adaptive {
             // Longer than the run is long enough.
             painter.number(self.stride.min(limits.last_tick + 1));
-            if limits.last_tick > STRIDE_AT_LEAST {
+            if limits.last_tick > FREE_AT_LEAST {
                 painter.number(self.free_ticks.min(limits.last_tick + 1));
                 painter.number(self.since_touch);
             }

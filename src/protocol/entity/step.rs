@@ -22,10 +22,10 @@ type Legs<D> = (Vec<Leg<D>>, Option<Box<Response<D>>>);
 const NEAR: u64 = 8;
 /// Crews with more bodies look ahead with care.
 pub(super) const LARGE_CREW: usize = 4;
-/// Nor do they respond to contacts as far ahead as others: taking that back would be dear.
-const CONTACT_AHEAD_LARGE: u64 = 8;
+/// They respond to contacts so many times less far ahead than others: taking that back would be dear.
+const CAUTION: u64 = 8;
 /// Nobody looks less far ahead than this because it has touched something often.
-pub(super) const STRIDE_AT_LEAST: u64 = 8;
+pub(super) const FREE_AT_LEAST: u64 = 8;
 /// Bodies times ticks that a crew goes on by itself before it looks at the table again.
 const ALONE_MAX: u64 = 16_384;
 
@@ -102,7 +102,7 @@ impl<D: Dynamics> Entity<D> {
     fn contact_ahead(&self, limits: &Limits, bodies: usize) -> u64 {
         let is_large = bodies > LARGE_CREW;
         let worthwhile = match is_large {
-            true => 1 + (self.contact_ahead / CONTACT_AHEAD_LARGE).min(ALONE_MAX / bodies as u64),
+            true => 1 + (self.contact_ahead / CAUTION).min(ALONE_MAX / bodies as u64),
             false => self.contact_ahead,
         };
         limits.contact_window.unwrap_or(worthwhile).min(limits.window)
@@ -156,7 +156,9 @@ impl<D: Dynamics> Entity<D> {
         let layout = latest.map(|latest| latest.track.layout.clone());
         let last = own_touch.unwrap_or(bound);
         let (legs, response) = match may_respond_until.filter(|_| is_held) {
-            Some(respond_until) => self.legs(dynamics, &crew, (first, until), respond_until),
+            Some(respond_until) => {
+                self.legs(dynamics, &crew, (first, until.min(limits.alone_until).max(first)), respond_until)
+            }
             None => (Vec::new(), None),
         };
         let last = last + legs.len() as u64;
@@ -214,7 +216,7 @@ impl<D: Dynamics> Entity<D> {
     /// back.
     fn window(&self, limits: &Limits) -> u64 {
         match limits.adaptive {
-            true => limits.window.min(self.free_ticks.max(STRIDE_AT_LEAST).saturating_mul(2)),
+            true => limits.window.min(self.free_ticks.max(FREE_AT_LEAST).saturating_mul(2)),
             false => limits.window,
         }
     }
