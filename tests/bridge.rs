@@ -74,3 +74,23 @@ fn the_digest_depends_on_workers_and_never_on_the_executor() {
         }
     }
 }
+
+/// A crew that could go on by itself for several epochs stops where somebody may have to move.
+#[test]
+fn crews_that_are_held_do_not_run_past_a_decision() {
+    let mut scene = pit(3, 1.5);
+    // Above the floor: all fall freely as one crew, and come down between two decisions.
+    scene.bodies.iter_mut().for_each(|body| body.position[1] += 0.35);
+    let settings = BridgeSettings { epoch: 8, ..by_workers(1) };
+    let simulation = Simulation::new(&scene).unwrap().bridge(Some(settings));
+    let plain = run(&simulation.clone().sync(Sync::Sequential));
+    assert!(summary(&plain).joined > 10, "{:?}", summary(&plain));
+    for cluster in [0, 4] {
+        let tuning = Tuning { contact_window: Some(30), cluster, ..Tuning::default() };
+        for cores in [1, 2] {
+            let report = run(&simulation.clone().sync(Sync::Timewarp).cores(cores).tuning(tuning));
+            assert_eq!(report.digest, plain.digest, "cluster {cluster}, {cores} cores");
+            assert_eq!(report.tally, plain.tally, "cluster {cluster}, {cores} cores");
+        }
+    }
+}
