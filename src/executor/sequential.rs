@@ -3,8 +3,8 @@
 //! No cleverness, and never optimised beyond being linear in the number of bodies. Every other executor must
 //! commit exactly these frames.
 //!
-//! With a bridge some bodies are in groups (`src/executor/groups.rs`). What bodies of a group do to each other and to static
-//! geometry is not found here: others push them by the response as usual, then the group is solved as a whole.
+//! With a bridge some bodies are in groups (`src/executor/groups.rs`). What bodies of a group do to each other and to
+//! static geometry is not found here: others push them by the response as usual, then the group is solved as a whole.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
