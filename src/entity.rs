@@ -207,7 +207,7 @@ impl EntityActor {
                     self.has_written(now.floor);
                     self.mark(Phase::Write);
                     self.carry_out();
-                    match self.entity.waits_for(&commons.throttle.limits(), now) {
+                    match self.entity.waits_for(&limits, now) {
                         Some(tick) => self.wait_for(tick),
                         None => self.schedule(),
                     }

@@ -6,7 +6,7 @@ use anachron::bridge::{BridgeSettings, BridgeSummary};
 use anachron::executor::Tuning;
 use anachron::overlap::OverlapSettings;
 use anachron::scenarios::{Request, build};
-use anachron::scene::Scene;
+use anachron::scene::{Scene, Shape, StaticObject};
 use anachron::tvht::Lane;
 use anachron::{Report, Simulation, Sync};
 use common::ball;
@@ -75,20 +75,35 @@ fn the_digest_depends_on_workers_and_never_on_the_executor() {
     }
 }
 
+/// Columns of four balls that fall together and begin to touch after so many ticks.
+fn columns(ticks: u32) -> Scene {
+    let mut scene = common::scene(0.5, 0.0);
+    scene.seconds = 0.5;
+    scene.statics = vec![StaticObject::new(Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3])];
+    let fall = 0.5 * 9.81 * (f64::from(ticks) / scene.ticks_per_second).powi(2);
+    for k in 0..24 {
+        let (column, storey) = (k / 4, k % 4);
+        let at = |number: u32| 1.2 * f64::from(number);
+        scene
+            .bodies
+            .push(ball(0.5, [at(column / 2), 0.5 + fall + 1.005 * f64::from(storey), at(column % 2)]));
+    }
+    scene
+}
+
 /// A crew that could go on by itself for several epochs stops where somebody may have to move.
 #[test]
 fn crews_that_are_held_do_not_run_past_a_decision() {
-    let mut scene = pit(3, 1.5);
-    // Above the floor: all fall freely as one crew, and come down between two decisions.
-    scene.bodies.iter_mut().for_each(|body| body.position[1] += 0.35);
-    let settings = BridgeSettings { epoch: 8, ..by_workers(1) };
-    let simulation = Simulation::new(&scene).unwrap().bridge(Some(settings));
-    let plain = run(&simulation.clone().sync(Sync::Sequential));
-    assert!(summary(&plain).joined > 10, "{:?}", summary(&plain));
-    let tuning = Tuning { contact_window: Some(30), ..Tuning::default() };
-    for cores in [1, 2] {
-        let report = run(&simulation.clone().sync(Sync::Timewarp).cores(cores).tuning(tuning));
-        assert_eq!(report.digest, plain.digest, "{cores} cores");
-        assert_eq!(report.tally, plain.tally, "{cores} cores");
+    for ticks in 24..32 {
+        let settings = BridgeSettings { epoch: 8, ..by_workers(1) };
+        let simulation = Simulation::new(&columns(ticks)).unwrap().bridge(Some(settings));
+        let plain = run(&simulation.clone().sync(Sync::Sequential));
+        assert_eq!(summary(&plain).joined, 24, "{:?}", summary(&plain));
+        let tuning = Tuning { contact_window: Some(30), ..Tuning::default() };
+        for (sync, cores) in [(Sync::Loop, 1), (Sync::Timewarp, 1), (Sync::Timewarp, 2)] {
+            let report = run(&simulation.clone().sync(sync).cores(cores).tuning(tuning));
+            assert_eq!(report.digest, plain.digest, "touching from {ticks}, {}, {cores} cores", sync.name());
+            assert_eq!(report.tally, plain.tally, "touching from {ticks}, {}, {cores} cores", sync.name());
+        }
     }
 }

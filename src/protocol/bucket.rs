@@ -57,7 +57,7 @@ impl<D: Dynamics + ?Sized> Track<D> {
         self.later.is_empty()
     }
 
-    /// The crew, if there is nothing to be known about flights.
+    /// Who is in the crew, ascending.
     pub fn bodies(&self) -> impl Iterator<Item = Place> + '_ {
         self.crew.iter().map(|(place, _)| *place)
     }

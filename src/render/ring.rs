@@ -1,14 +1,16 @@
-//! Where a ray enters a ring: by steps that are never longer than the distance to it, and exact steps at the end.
+//! Where a ray enters a ring: by steps that are never longer than the distance to it, until one of them ends inside.
 
 use super::solid::{Entry, Ray, Span};
 use crate::math::Vec3;
 
 /// Most steps along a ray; rays that graze a ring need the most.
-const STEPS_MAX: u32 = 200;
-/// Exact steps once the surface is near.
-const EXACT_STEPS: u32 = 4;
-/// Near enough for exact steps, as a share of the tube.
-const NEAR: f64 = 1e-3;
+const STEPS_MAX: u32 = 2000;
+/// The shortest step, as a share of the tube: no ray dips deeper than its square between two of them.
+const SHORTEST: f64 = 1e-4;
+/// Most steps from "one end outside, one inside" to the surface.
+const CLOSING_STEPS: u32 = 60;
+/// Near enough to the surface, as a share of the tube.
+const ON_THE_SURFACE: f64 = 1e-12;
 
 /// A ring about local Y.
 #[derive(Clone, Copy)]
@@ -34,7 +36,7 @@ impl Ring {
     /// The stretch of a ray that lies between the planes above and below the ring and within its outer circle.
     fn reach(&self, ray: &Ray, span: Span) -> Option<(f64, f64)> {
         // A little outside, so that a ray never begins on the surface.
-        let tube = self.tube * (1.0 + NEAR);
+        let tube = self.tube * (1.0 + 1e-3);
         let (a, b) = ((-tube - ray.origin.y) * ray.inverse.y, (tube - ray.origin.y) * ray.inverse.y);
         // A level ray has infinities of either sign here, or nothing that is a number on the very planes.
         let (mut enter, mut leave) = (a.min(b).max(span.from), a.max(b).min(span.to));
@@ -51,38 +53,41 @@ impl Ring {
     /// The first entry of a ray in local coordinates.
     pub fn enter(&self, ray: &Ray, span: Span) -> Option<Entry> {
         let (mut t, leave) = self.reach(ray, span)?;
-        // A ray that begins inside looks out through the surface first.
-        let mut was_inside = self.contains(&ray.at(t));
+        let mut outside = None;
         for _ in 0..STEPS_MAX {
-            let (distance, _) = self.clearance(&ray.at(t));
-            // Without an exact entry it only grazes the ring.
-            if !was_inside
-                && distance < NEAR * self.tube
-                && let Some(entry) = self.exactly(ray, t, span)
-            {
-                return Some(entry);
+            let distance = self.clearance(&ray.at(t)).0;
+            // A ray that begins inside looks out through the surface first.
+            if distance > 0.0 {
+                outside = Some((t, distance));
+            } else if let Some(before) = outside {
+                let t = self.surface_between(ray, before, (t, distance));
+                return span.holds(t).then(|| (t, self.clearance(&ray.at(t)).1));
             }
-            was_inside &= distance < 0.0;
-            t += distance.abs().max(0.1 * NEAR * self.tube);
             if t >= leave {
                 return None;
             }
+            t += distance.abs().max(SHORTEST * self.tube);
         }
         None
     }
 
-    fn exactly(&self, ray: &Ray, mut t: f64, span: Span) -> Option<Entry> {
-        for _ in 0..EXACT_STEPS {
-            let (distance, normal) = self.clearance(&ray.at(t));
-            let approach = normal.dot(&ray.dir);
-            if approach >= -1e-6 {
-                return None;
+    /// The place on the surface between one outside and one inside, each with its distance: by chords, and halving
+    /// the weight of an end that stays.
+    fn surface_between(&self, ray: &Ray, mut outside: (f64, f64), mut inside: (f64, f64)) -> f64 {
+        let mut t = inside.0;
+        for _ in 0..CLOSING_STEPS {
+            t = outside.0 + (inside.0 - outside.0) * (outside.1 / (outside.1 - inside.1));
+            let distance = self.clearance(&ray.at(t)).0;
+            if distance.abs() <= ON_THE_SURFACE * self.tube {
+                break;
             }
-            t -= distance / approach;
+            if distance > 0.0 {
+                (outside, inside.1) = ((t, distance), inside.1 / 2.0);
+            } else {
+                (inside, outside.1) = ((t, distance), outside.1 / 2.0);
+            }
         }
-        let (distance, normal) = self.clearance(&ray.at(t));
-        (distance.abs() < 1e-6 * self.tube && span.holds(t) && normal.dot(&ray.dir) < 0.0)
-            .then_some((t, normal))
+        t
     }
 }
 
