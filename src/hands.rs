@@ -84,6 +84,25 @@ pub(crate) fn fill<T: Send>(list: &mut Vec<T>, count: usize, make: impl Fn(usize
     }
 }
 
+/// Two lists of so many items, in the place of what was in them.
+pub(crate) fn fill_both<T: Send, U: Send>(
+    list: &mut Vec<T>,
+    other: &mut Vec<U>,
+    count: usize,
+    make: impl Fn(usize) -> (T, U) + Sync + Send,
+) {
+    list.clear();
+    other.clear();
+    if is_shared(count) {
+        (0..count).into_par_iter().with_min_len(WORTHWHILE).map(make).unzip_into_vecs(list, other);
+    } else {
+        (0..count).map(make).for_each(|(item, counterpart)| {
+            list.push(item);
+            other.push(counterpart);
+        });
+    }
+}
+
 /// What is found in ranges of `0..count`, in order, in the place of what was in the list.
 pub(crate) fn find<T: Send>(
     list: &mut Vec<T>,
@@ -123,8 +142,10 @@ mod tests {
                 *square += 3 * at;
             });
             find(&mut odd, count, |range, found| found.extend(range.filter(|at| at % 3 == 1)));
+            let (mut doubles, mut signs) = (Vec::new(), Vec::new());
+            fill_both(&mut doubles, &mut signs, count, |at| (2 * at, at % 2 == 0));
             let sums = each_of_few(&mut halves, |at, half| *half + at);
-            (squares, halves, odd, sums)
+            (squares, halves, odd, sums, doubles, signs)
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads can be started");
         for count in [0, 1, 63, 128, 129, 1000, 4097] {

@@ -17,7 +17,7 @@ use crate::frame::Frame;
 use crate::inputs::{self, Entry, Inputs};
 use crate::math::Vec3;
 use crate::physics::broad::Grid;
-use crate::physics::response::{Inertial, Meeting, PairMemory, Participant, Partner, Responder, Touch};
+use crate::physics::response::{Inertial, Meetings, PairMemory, Participant, Partner, Responder, Touch};
 use crate::physics::{Deed, Flight, FlightCursor, World, touching, touching_static};
 use crate::state::BodyState;
 use crate::time::Tick;
@@ -66,7 +66,7 @@ struct Run<'a> {
     participants: Vec<Participant<'a>>,
     seats: Vec<Option<u32>>,
     /// What touches at this tick, and who: pairs of bodies in order, then touches with static geometry in order.
-    meetings: Vec<Meeting>,
+    meetings: Meetings,
     pairs: Vec<Pair>,
     /// What touched pairs remember from the tick before, in the same order.
     memories: Vec<(Pair, PairMemory)>,
@@ -91,7 +91,7 @@ impl<'a> Run<'a> {
             grid: Grid::default(),
             participants: Vec::new(),
             seats: vec![None; bodies.len()],
-            meetings: Vec::new(),
+            meetings: Meetings::default(),
             pairs: Vec::new(),
             memories: Vec::new(),
             former: Vec::new(),
@@ -168,7 +168,7 @@ impl<'a> Run<'a> {
                     (&self.participants[a as usize].inertial, &self.participants[b as usize].inertial);
                 let surface = body_a.surface.combined(&body_b.surface);
                 let touch = Touch::new(&manifold, surface, sides.0, sides.1, &memory, &world.rule);
-                self.meetings.push(Meeting { a, b: Some(b), with: pair.1, touch });
+                self.meetings.push(&self.participants, &world.rule, (a, Some(b), pair.1), touch);
                 self.pairs.push(pair);
             }
         }
@@ -190,15 +190,15 @@ impl<'a> Run<'a> {
                     let (side, fixed) = (&self.participants[a as usize].inertial, Inertial::fixed(object.x));
                     let surface = body.surface.combined(&object.surface);
                     let touch = Touch::new(&manifold, surface, side, &fixed, &memory, &world.rule);
-                    self.meetings.push(Meeting { a, b: None, with: pair.1, touch });
+                    self.meetings.push(&self.participants, &world.rule, (a, None, pair.1), touch);
                     self.pairs.push(pair);
                 }
             }
         }
         (self.groups, self.former) = (groups, memories);
-        self.tally.contact_ticks += self.meetings.len() as u64;
-        for meeting in &self.meetings {
-            self.tally.max_overlap_m = self.tally.max_overlap_m.max(-meeting.touch.gap);
+        self.tally.contact_ticks += self.meetings.list().len() as u64;
+        for meeting in self.meetings.list() {
+            self.tally.max_overlap_m = self.tally.max_overlap_m.max(-meeting.gap);
         }
     }
 
@@ -217,14 +217,14 @@ impl<'a> Run<'a> {
         for (body, seat) in self.seats.iter().enumerate() {
             if let Some(seat) = seat.map(|seat| seat as usize) {
                 let participant = &self.participants[seat];
-                let flight = self.responder.onward(self.world, tick, seat, participant);
+                let flight = self.responder.onward(self.world, tick, seat, participant, &self.meetings);
                 self.flights[body] = Some(FlightCursor::new(flight));
             }
         }
         self.advance_groups(tick);
         self.memories.clear();
-        let memories = self.meetings.iter().map(|meeting| meeting.touch.memory());
-        self.memories.extend(self.pairs.iter().copied().zip(memories));
+        let memory = |(at, pair): (usize, &Pair)| (*pair, self.meetings.touch(at).memory());
+        self.memories.extend(self.pairs.iter().enumerate().map(memory));
     }
 
     /// Lets groups go on from where others have pushed their bodies.

@@ -1,6 +1,7 @@
 //! Everybody who takes part in one tick as a crew sees it, and what comes of that.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::dynamics::{Moment, PartnerKey, Place, Remembered, Response, Seen, Told};
 use super::neighbours::Neighbours;
@@ -10,7 +11,9 @@ use crate::hands;
 use crate::ids::StaticId;
 use crate::math::Vec3;
 use crate::physics::contact::Manifold;
-use crate::physics::response::{Inertial, Meeting, PairMemory, Participant, Partner, Responder, Touch};
+use crate::physics::response::{
+    Inertial, Meeting, Meetings, PairMemory, Participant, Partner, Responder, Touch,
+};
 use crate::physics::{Aabb, Flight, Surface, World, touching, touching_static};
 use crate::state::BodyState;
 use crate::time::Tick;
@@ -26,15 +29,16 @@ const DRIFT_TICKS: f64 = 8.0;
 pub(super) struct Workspace {
     pub neighbours: Neighbours,
     responder: Responder,
-    states: Vec<BodyState>,
+    /// Everybody, by number: the crew first, then the strangers.
+    participants: Vec<Participant<'static>>,
     pairs: Vec<(u32, u32)>,
     bounds: Vec<(Place, Aabb)>,
     /// What touches: pairs of bodies, then static geometry, each in order.
     touching: Vec<Touching>,
     with_statics: Vec<Touching>,
-    participants: Vec<Participant<'static>>,
-    meetings: Vec<Meeting>,
-    seats: Vec<u32>,
+    /// Where what each of the crew remembers begins.
+    known_from: Vec<u32>,
+    meetings: Meetings,
     groups: Spaces,
 }
 
@@ -54,30 +58,25 @@ pub(super) fn respond(
 ) -> Response<World> {
     // What bodies that are solved together do to each other is not settled here.
     let bridging = world.bridging.as_deref().filter(|_| moment.together);
-    space.evaluate(world, tick, moment);
-    space.find_pairs(world, moment, bridging.is_none());
-    space.find_touches(world, moment, bridging.is_none());
-    let count = moment.crew.len() + moment.strangers.len();
-    space.seats.clear();
-    space.seats.resize(count, u32::MAX);
+    let mut participants = recycled(std::mem::take(&mut space.participants));
+    evaluate(world, tick, moment, &mut participants);
+    space.find_pairs(world, moment, &participants, bridging.is_none());
+    space.find_touches(world, moment, &participants, bridging.is_none());
+    space.find_known(moment);
     let mut gathering = Gathering {
         world,
         moment,
-        states: &space.states,
-        participants: recycled(std::mem::take(&mut space.participants)),
-        members: Vec::new(),
-        seats: &mut space.seats,
-        meetings: std::mem::take(&mut space.meetings),
-        seen: Seen::default(),
+        participants: &participants,
+        known_from: &space.known_from,
+        meetings: &mut space.meetings,
     };
-    gathering.meet(&space.touching);
-    let mut response = gathering.response(tick, &mut space.responder);
+    let seen = gathering.meet(&space.touching);
+    let mut response = gathering.response(tick, &mut space.responder, seen);
     if let Some(bridging) = bridging {
         let pushed = gathering.pushed(&space.responder);
         response = together::go_on((world, bridging), &mut space.groups, tick, moment, &pushed, response);
     }
-    space.meetings = gathering.meetings;
-    space.participants = recycled(gathering.participants);
+    space.participants = recycled(participants);
     response
 }
 
@@ -87,22 +86,37 @@ fn recycled<'b>(mut participants: Vec<Participant<'_>>) -> Vec<Participant<'b>> 
     participants.into_iter().map(|_| unreachable!("the list is empty")).collect()
 }
 
-impl Workspace {
-    /// The states of the crew, then those of the strangers.
-    fn evaluate(&mut self, world: &World, tick: Tick, moment: &Moment<World>) {
-        let crew = moment.crew.len();
-        hands::fill(&mut self.states, crew + moment.strangers.len(), |at| {
-            let (place, flight) = match moment.crew.get(at) {
-                Some((place, flight)) => (*place, flight),
-                None => (moment.strangers[at - crew].body, &moment.strangers[at - crew].flight),
-            };
-            flight.state_at(world, &world.bodies[place as usize], tick)
-        });
-    }
+/// Everybody's state: the crew, then the strangers.
+fn evaluate<'a>(
+    world: &'a World,
+    tick: Tick,
+    moment: &Moment<'a, World>,
+    participants: &mut Vec<Participant<'a>>,
+) {
+    let (crew, strangers) = (moment.crew, moment.strangers);
+    hands::fill(participants, crew.len() + strangers.len(), |at| {
+        let (place, flight, standing) = match crew.get(at) {
+            Some((place, flight)) => (*place, flight, None),
+            None => {
+                let stranger = &strangers[at - crew.len()];
+                (stranger.body, &stranger.flight, stranger.standing.as_deref())
+            }
+        };
+        let body = &world.bodies[place as usize];
+        Participant { standing, ..Participant::new(body, flight.state_at(world, body, tick)) }
+    });
+}
 
+impl Workspace {
     /// Pairs that may touch, in the order of their places, the smaller first: pairs of the crew that are near,
     /// and strangers with those they are known to touch.
-    fn find_pairs(&mut self, world: &World, moment: &Moment<World>, within_crew: bool) {
+    fn find_pairs(
+        &mut self,
+        world: &World,
+        moment: &Moment<World>,
+        participants: &[Participant],
+        within_crew: bool,
+    ) {
         let crew = moment.crew;
         self.pairs.clear();
         if !within_crew {
@@ -113,14 +127,14 @@ impl Workspace {
             }
         } else {
             let bounds = |(at, (place, _)): (usize, &(Place, Flight))| {
-                let reach = world.bodies[*place as usize].radius + world.rule.vicinity;
-                (*place, Aabb::about(self.states[at].x, Vec3::repeat(reach)))
+                let Participant { body, state, .. } = &participants[at];
+                (*place, Aabb::about(state.x, Vec3::repeat(body.radius + world.rule.vicinity)))
             };
             self.bounds.clear();
             self.bounds.extend(crew.iter().enumerate().map(bounds));
             let ahead_s = DRIFT_TICKS * world.time.tick_s;
             let fall = world.gravity * (0.5 * ahead_s * ahead_s);
-            let drift = |at: usize| self.states[at].v * ahead_s + fall;
+            let drift = |at: usize| participants[at].state.v * ahead_s + fall;
             let near = self.neighbours.pairs(&self.bounds, drift);
             self.pairs.extend_from_slice(near);
         }
@@ -140,13 +154,18 @@ impl Workspace {
     }
 
     /// Which of the pairs touch, and who of the crew touches static geometry.
-    fn find_touches(&mut self, world: &World, moment: &Moment<World>, with_statics: bool) {
-        let (pairs, states, rule) = (&self.pairs, &self.states, &world.rule);
-        let body = |number: u32| &world.bodies[place_of(moment, number) as usize];
+    fn find_touches(
+        &mut self,
+        world: &World,
+        moment: &Moment<World>,
+        participants: &[Participant],
+        with_statics: bool,
+    ) {
+        let (pairs, rule) = (&self.pairs, &world.rule);
         hands::find(&mut self.touching, pairs.len(), |range, found| {
             for &(a, b) in &pairs[range] {
-                let (state_a, state_b) = (&states[a as usize], &states[b as usize]);
-                if let Some(manifold) = touching(rule, body(a), state_a, body(b), state_b) {
+                let (one, other) = (&participants[a as usize], &participants[b as usize]);
+                if let Some(manifold) = touching(rule, one.body, &one.state, other.body, &other.state) {
                     found.push(Touching { a, b: Ok(b), manifold });
                 }
             }
@@ -155,7 +174,7 @@ impl Workspace {
         hands::find(&mut self.with_statics, crew, |range, found| {
             let mut near = Vec::new();
             for number in range {
-                let (body, state) = (body(number as u32), &states[number]);
+                let Participant { body, state, .. } = &participants[number];
                 let bounds = body.shape.aabb(state.x, &state.q).grown(rule.vicinity);
                 world.static_index.near(&bounds, &mut near);
                 for at in &near {
@@ -167,6 +186,21 @@ impl Workspace {
             }
         });
         self.touching.append(&mut self.with_statics);
+    }
+
+    /// Where what each of the crew remembers begins.
+    fn find_known(&mut self, moment: &Moment<World>) {
+        let (crew, memories) = (moment.crew, moment.memories);
+        hands::find(&mut self.known_from, crew.len(), |range, found| {
+            let Some((first, _)) = crew.get(range.start) else { return };
+            let mut from = memories.partition_point(|known| known.own < *first);
+            for (place, _) in &crew[range] {
+                while memories.get(from).is_some_and(|known| known.own < *place) {
+                    from += 1;
+                }
+                found.push(from as u32);
+            }
+        });
     }
 }
 
@@ -183,134 +217,123 @@ fn place_of(moment: &Moment<World>, number: u32) -> Place {
 struct Gathering<'a> {
     world: &'a World,
     moment: &'a Moment<'a, World>,
-    states: &'a [BodyState],
-    participants: Vec<Participant<'a>>,
-    /// The number of each participant.
-    members: Vec<u32>,
-    /// The participant with each number, if it is one.
-    seats: &'a mut [u32],
-    meetings: Vec<Meeting>,
-    seen: Seen,
+    participants: &'a [Participant<'a>],
+    known_from: &'a [u32],
+    meetings: &'a mut Meetings,
 }
 
 impl Gathering<'_> {
     /// Lets those who touch meet, with what they remember of each other.
-    fn meet(&mut self, touching: &[Touching]) {
-        let mut known = Known { memories: self.moment.memories, at: 0 };
-        let mut seats: Vec<(u32, Option<u32>, Option<&PairMemory>)> = Vec::with_capacity(touching.len());
-        let mut was_body = true;
-        for Touching { a, b, manifold } in touching {
-            let place = place_of(self.moment, *a);
-            let (own, partner) = match b {
-                Ok(b) if self.is_own(*a) => (place, PartnerKey::Body(place_of(self.moment, *b))),
-                Ok(b) => (place_of(self.moment, *b), PartnerKey::Body(place)),
-                Err(object) => (place, PartnerKey::Static(self.world.statics[*object as usize].id.0)),
-            };
-            if std::mem::replace(&mut was_body, b.is_ok()) && b.is_err() {
-                // Static geometry begins with the first body again.
-                known.at = 0;
-            }
-            let memory = known.recall(own, partner);
+    fn meet(&mut self, touching: &[Touching]) -> Seen {
+        let (world, participants) = (self.world, self.participants);
+        let (nothing, new_touches) = (PairMemory::default(), AtomicU32::new(0));
+        let mut meetings = std::mem::take(self.meetings);
+        meetings.fill(participants, &world.rule, touching.len(), |at| {
+            let Touching { a, b, manifold } = &touching[at];
+            let memory = self.recall(*a, *b);
             // A pair with a stranger is seen from both sides; the smaller body counts it.
-            if self.is_own(*a) {
-                self.seen.touches += 1;
-                self.seen.new_touches += u32::from(memory.is_none());
-                self.seen.overlap_m = self.seen.overlap_m.max(-manifold.gap());
+            if memory.is_none() && self.is_own(*a) {
+                new_touches.fetch_add(1, Relaxed);
             }
-            let a = self.seat(*a);
-            seats.push((a, b.ok().map(|b| self.seat(b)), memory));
-        }
-        let (world, participants, nothing) = (self.world, &self.participants, PairMemory::default());
-        hands::fill(&mut self.meetings, touching.len(), |at| {
-            let (a, b, memory) = seats[at];
             let memory = memory.unwrap_or(&nothing);
-            let first = &participants[a as usize];
+            let first = &participants[*a as usize];
             let touch = |surface: &Surface, side: &Inertial| {
                 let surface = first.body.surface.combined(surface);
-                Touch::new(&touching[at].manifold, surface, &first.inertial, side, memory, &world.rule)
+                Touch::new(manifold, surface, &first.inertial, side, memory, &world.rule)
             };
-            match touching[at].b {
-                Ok(_) => {
-                    let second = &participants[b.expect("invariant: bodies have seats") as usize];
+            match b {
+                Ok(b) => {
+                    let second = &participants[*b as usize];
                     let touch = touch(&second.body.surface, &second.inertial);
-                    Meeting { a, b, with: Partner::Body(second.body.id), touch }
+                    ((*a, Some(*b), Partner::Body(second.body.id)), touch)
                 }
                 Err(object) => {
-                    let object = &world.statics[object as usize];
+                    let object = &world.statics[*object as usize];
                     let touch = touch(&object.surface, &Inertial::fixed(object.x));
-                    Meeting { a, b, with: Partner::Static(object.id), touch }
+                    ((*a, None, Partner::Static(object.id)), touch)
                 }
             }
         });
+        *self.meetings = meetings;
+        let mut seen = Seen { new_touches: new_touches.into_inner(), ..Seen::default() };
+        for meeting in self.meetings.list().iter().filter(|meeting| self.is_own(meeting.a)) {
+            seen.touches += 1;
+            seen.overlap_m = seen.overlap_m.max(-meeting.gap);
+        }
+        seen
+    }
+
+    /// What two remember of each other. A pair inside the crew is remembered from its smaller side, but its bodies may
+    /// have come together from different crews.
+    fn recall(&self, a: u32, b: Result<u32, u32>) -> Option<&PairMemory> {
+        let find = |own: u32, partner: PartnerKey| {
+            let from = *self.known_from.get(own as usize)? as usize;
+            let place = self.place(own);
+            let mut known = self.moment.memories[from..].iter().take_while(|known| known.own == place);
+            known.find(|known| known.partner == partner)?.memory.pair()
+        };
+        match b {
+            Ok(b) => {
+                let (with_a, with_b) = (PartnerKey::Body(self.place(a)), PartnerKey::Body(self.place(b)));
+                find(a, with_b).or_else(|| find(b, with_a))
+            }
+            Err(object) => find(a, PartnerKey::Static(self.world.statics[object as usize].id.0)),
+        }
     }
 
     fn is_own(&self, number: u32) -> bool {
         (number as usize) < self.moment.crew.len()
     }
 
-    /// The participant with a number.
-    fn seat(&mut self, number: u32) -> u32 {
-        let seat = &mut self.seats[number as usize];
-        if *seat == u32::MAX {
-            *seat = self.participants.len() as u32;
-            let at = number as usize;
-            let body = &self.world.bodies[place_of(self.moment, number) as usize];
-            let stranger = at.checked_sub(self.moment.crew.len()).map(|at| &self.moment.strangers[at]);
-            let standing = stranger.and_then(|stranger| stranger.standing.as_deref());
-            self.participants.push(Participant { standing, ..Participant::new(body, self.states[at]) });
-            self.members.push(number);
-        }
-        *seat
+    fn place(&self, number: u32) -> Place {
+        place_of(self.moment, number)
     }
 
-    fn response(&mut self, tick: Tick, responder: &mut Responder) -> Response<World> {
+    fn response(&mut self, tick: Tick, responder: &mut Responder, seen: Seen) -> Response<World> {
         let tellers = self.tellers();
-        let standings =
-            responder.respond_and_tell(self.world, &self.participants, &mut self.meetings, &tellers);
+        let standings = responder.respond_and_tell(self.world, self.participants, self.meetings, &tellers);
         // An iteration rests on the one before of those it touches: only what follows from what they have told
         // for certain is told on. A stranger without a standing touches nobody else, and holds nothing back.
         let iterations = self.world.rule.iterations as usize;
         let heard = self.moment.strangers.iter().filter_map(|stranger| stranger.standing.as_ref());
         let certain = heard.map(|standing| standing.rested.len()).min().unwrap_or(iterations);
-        let told = tellers.iter().zip(standings).map(|(seat, mut standing)| {
+        let told = tellers.iter().zip(standings).map(|(teller, mut standing)| {
             standing.rested.truncate(certain + 1);
-            let own = place_of(self.moment, self.members[*seat]);
-            Told { own, partners: self.partners(*seat as u32), standing: Arc::new(standing) }
+            let number = *teller as u32;
+            Told { own: self.place(number), partners: self.partners(number), standing: Arc::new(standing) }
         });
         let told = told.collect();
-        let own: Vec<usize> =
-            (0..self.members.len()).filter(|seat| self.is_own(self.members[*seat])).collect();
         let mut flights = Vec::new();
-        hands::fill(&mut flights, own.len(), |at| {
-            let seat = own[at];
-            let flight = responder.onward(self.world, tick, seat, &self.participants[seat]);
-            (place_of(self.moment, self.members[seat]), flight)
+        hands::find(&mut flights, self.moment.crew.len(), |range, found| {
+            for at in range.filter(|at| responder.meets(*at)) {
+                let flight = responder.onward(self.world, tick, at, &self.participants[at], self.meetings);
+                found.push((self.moment.crew[at].0, flight));
+            }
         });
         let complete = certain >= iterations;
         // Who is held takes a contact step, and flies from the next tick; who bounces flies from this one.
         let lingers = flights.iter().any(|(_, flight)| flight.since > tick);
-        Response { flights, memories: self.memories(), told, complete, lingers, seen: self.seen }
+        Response { flights, memories: self.memories(), told, complete, lingers, seen }
     }
 
     /// The states of the crew once strangers have pushed it.
     fn pushed(&self, responder: &Responder) -> Vec<BodyState> {
-        let mut states = self.states[..self.moment.crew.len()].to_vec();
-        for (seat, number) in self.members.iter().enumerate().filter(|(_, number)| self.is_own(**number)) {
-            states[*number as usize] = responder.pushed(self.world, seat, &self.participants[seat]);
-        }
-        states
+        let pushed = |(at, participant): (usize, &Participant)| match responder.meets(at) {
+            true => responder.pushed(self.world, at, participant),
+            false => participant.state,
+        };
+        self.participants[..self.moment.crew.len()].iter().enumerate().map(pushed).collect()
     }
 
-    /// Seats of the bodies of the crew that touch a stranger.
+    /// Bodies of the crew that touch a stranger.
     fn tellers(&self) -> Vec<usize> {
         let mut tellers = Vec::new();
         if self.moment.strangers.is_empty() {
             return tellers;
         }
-        for meeting in &self.meetings {
+        for meeting in self.meetings.list() {
             let Some(b) = meeting.b else { continue };
-            let is_own = |seat: u32| self.is_own(self.members[seat as usize]);
-            match (is_own(meeting.a), is_own(b)) {
+            match (self.is_own(meeting.a), self.is_own(b)) {
                 (true, false) => tellers.push(meeting.a as usize),
                 (false, true) => tellers.push(b as usize),
                 _ => {}
@@ -321,24 +344,20 @@ impl Gathering<'_> {
         tellers
     }
 
-    /// Everything that the body in a seat touches.
-    fn partners(&self, seat: u32) -> Vec<PartnerKey> {
+    /// Everything that the body with a number touches.
+    fn partners(&self, number: u32) -> Vec<PartnerKey> {
         let side = |meeting: &Meeting| match meeting {
-            Meeting { a, .. } if *a == seat => Some(self.partner(meeting)),
-            Meeting { a, b: Some(b), .. } if *b == seat => Some(PartnerKey::Body(self.place_in(*a))),
+            Meeting { a, .. } if *a == number => Some(self.partner(meeting)),
+            Meeting { a, b: Some(b), .. } if *b == number => Some(PartnerKey::Body(self.place(*a))),
             _ => None,
         };
-        self.meetings.iter().filter_map(side).collect()
-    }
-
-    fn place_in(&self, seat: u32) -> Place {
-        place_of(self.moment, self.members[seat as usize])
+        self.meetings.list().iter().filter_map(side).collect()
     }
 
     /// What the first side of a meeting touches.
     fn partner(&self, meeting: &Meeting) -> PartnerKey {
         match (meeting.b, meeting.with) {
-            (Some(b), _) => PartnerKey::Body(self.place_in(b)),
+            (Some(b), _) => PartnerKey::Body(self.place(b)),
             (None, Partner::Static(StaticId(id))) => PartnerKey::Static(id),
             (None, Partner::Body(_)) => unreachable!("only static geometry takes no part"),
         }
@@ -346,21 +365,23 @@ impl Gathering<'_> {
 
     /// What every pair of the crew remembers: pairs inside the crew once, seen from the smaller body.
     fn memories(&self) -> Arc<[Remembered<World>]> {
-        let remembered = |meeting: &Meeting| {
-            let memory = Memory::Pair(meeting.touch.memory());
-            let own = self.place_in(meeting.a);
+        let meetings = self.meetings.list();
+        let remembered = |at: u32| {
+            let meeting = &meetings[at as usize];
+            let memory = Memory::Pair(self.meetings.touch(at as usize).memory());
+            let own = self.place(meeting.a);
             match meeting.b {
-                Some(b) if !self.is_own(self.members[meeting.a as usize]) => {
-                    Remembered { own: self.place_in(b), partner: PartnerKey::Body(own), memory }
+                Some(b) if !self.is_own(meeting.a) => {
+                    Remembered { own: self.place(b), partner: PartnerKey::Body(own), memory }
                 }
                 _ => Remembered { own, partner: self.partner(meeting), memory },
             }
         };
         // Pairs of bodies come first, then static geometry, each in order: with no strangers this is a merge.
-        let mut order: Vec<u32> = Vec::with_capacity(self.meetings.len());
-        let bodies = self.meetings.partition_point(|meeting| meeting.b.is_some()) as u32;
-        let own = |at: u32| self.place_in(self.meetings[at as usize].a);
-        let mut statics = (bodies..self.meetings.len() as u32).peekable();
+        let mut order: Vec<u32> = Vec::with_capacity(meetings.len());
+        let bodies = meetings.partition_point(|meeting| meeting.b.is_some()) as u32;
+        let own = |at: u32| self.place(meetings[at as usize].a);
+        let mut statics = (bodies..meetings.len() as u32).peekable();
         for at in 0..bodies {
             while let Some(earlier) = statics.next_if(|object| own(*object) < own(at)) {
                 order.push(earlier);
@@ -369,47 +390,11 @@ impl Gathering<'_> {
         }
         order.extend(statics);
         let mut memories = Vec::new();
-        hands::fill(&mut memories, order.len(), |at| remembered(&self.meetings[order[at] as usize]));
-        if !memories.is_sorted_by_key(Remembered::key) {
+        hands::fill(&mut memories, order.len(), |at| remembered(order[at]));
+        if !self.moment.strangers.is_empty() {
             memories.sort_unstable_by_key(Remembered::key);
         }
+        debug_assert!(memories.is_sorted_by_key(Remembered::key), "a merge of two lists in order");
         memories.into()
-    }
-}
-
-/// What pairs remember, in the order of their keys. Mostly they are asked for in that order too.
-struct Known<'a> {
-    memories: &'a [Remembered<World>],
-    /// Those before this one have been passed.
-    at: usize,
-}
-
-impl<'a> Known<'a> {
-    /// What a pair remembers. A pair inside the crew is remembered from its smaller side, but its bodies may have
-    /// come together from different crews.
-    fn recall(&mut self, own: Place, partner: PartnerKey) -> Option<&'a PairMemory> {
-        let mirrored = match partner {
-            PartnerKey::Body(other) => Some((other, PartnerKey::Body(own))),
-            PartnerKey::Static(_) | PartnerKey::Company => None,
-        };
-        self.find((own, partner)).or_else(|| self.look_up(mirrored?))
-    }
-
-    fn find(&mut self, key: (Place, PartnerKey)) -> Option<&'a PairMemory> {
-        let key_at = |at: usize| self.memories.get(at).map(Remembered::key);
-        let has_passed = self.at.checked_sub(1).and_then(key_at).is_some_and(|passed| passed >= key);
-        if has_passed {
-            return self.look_up(key);
-        }
-        while key_at(self.at).is_some_and(|known| known < key) {
-            self.at += 1;
-        }
-        let found = self.memories.get(self.at).filter(|known| known.key() == key)?;
-        found.memory.pair()
-    }
-
-    fn look_up(&self, key: (Place, PartnerKey)) -> Option<&'a PairMemory> {
-        let at = self.memories.binary_search_by_key(&key, Remembered::key).ok()?;
-        self.memories[at].memory.pair()
     }
 }

@@ -8,7 +8,7 @@ use crate::physics::{Aabb, BodyDef, Shape, World};
 use crate::state::BodyState;
 
 /// Two things that meet. The first is a body; of two bodies it is the one of the smaller place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Meeting {
     /// Place of the body.
     pub a: u32,

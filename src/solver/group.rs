@@ -248,7 +248,7 @@ impl GroupSolver {
         if let Some(told) = self.told.take() {
             let is_here = |place: u32| self.slot_of[place as usize] != u32::MAX;
             let all = told.iter().flat_map(|list| list.iter());
-            meetings.extend(all.filter(|meeting| is_here(meeting.a) && is_here(meeting.b)));
+            meetings.extend(all.filter(|meeting| is_here(meeting.a) && is_here(meeting.b)).cloned());
         } else {
             self.bounds.update(world, &self.active, states);
             let pairs = self.detector.candidates(world, &self.active, states).iter();

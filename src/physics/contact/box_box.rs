@@ -34,7 +34,7 @@ pub(super) fn contact(a: &Placed, half_a: &Vec3, b: &Placed, half_b: &Vec3, reac
     let first = OrientedBox { centre: a.x, axes: rotation_matrix(&a.q), half: half_a };
     let second = OrientedBox { centre: b.x, axes: rotation_matrix(&b.q), half: half_b };
     match separation(&first, &second, reach) {
-        None => Manifold::EMPTY,
+        None => Manifold::empty(),
         Some(Separation::Face { of_first: true, axis }) => {
             clip_faces(&first, &second, axis, reach, 0).flipped()
         }

@@ -10,7 +10,7 @@ pub(super) fn contact(placed: &Placed, half: &Vec3, foot: Vec3, normal: Vec3, re
     let height = normal.dot(&(placed.x - foot));
     let slopes = axes.transpose() * normal;
     if height - slopes.abs().dot(half) >= reach {
-        return Manifold::EMPTY;
+        return Manifold::empty();
     }
     let mut points = PointList::new();
     for corner in 0..8u64 {

@@ -26,7 +26,7 @@ pub(super) fn contact(a: &Placed, b: &Placed, reach: f64) -> Manifold {
     });
     // Half-spaces and meshes among themselves are the only pairs parry refuses, and neither ever moves.
     if answered.is_err() {
-        return Manifold::EMPTY;
+        return Manifold::empty();
     }
     manifolds.sort_by_key(|manifold| (manifold.subshape1, manifold.subshape2));
     let mut points = PointList::new();

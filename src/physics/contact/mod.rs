@@ -12,6 +12,8 @@ mod ring;
 mod sphere;
 mod triangle;
 
+use smallvec::SmallVec;
+
 use crate::math::{Quat, Vec3};
 use crate::physics::shape::Shape;
 
@@ -40,40 +42,39 @@ impl ContactPoint {
     };
 }
 
-/// Up to four points, in ascending feature number.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Up to four points, in ascending feature number. Mostly there is one.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifold {
-    points: [ContactPoint; POINTS_MAX],
-    len: u8,
+    points: SmallVec<[ContactPoint; 1]>,
 }
 
 impl Manifold {
     /// No points.
-    pub const EMPTY: Manifold = Manifold { points: [ContactPoint::NONE; POINTS_MAX], len: 0 };
+    #[inline]
+    pub fn empty() -> Self {
+        Self::default()
+    }
 
     /// One point.
     #[inline]
     pub fn single(point: ContactPoint) -> Self {
-        let mut manifold = Self::EMPTY;
-        manifold.points[0] = point;
-        manifold.len = 1;
-        manifold
+        Manifold { points: SmallVec::from_buf([point]) }
     }
 
     /// The points.
     #[inline]
     pub fn points(&self) -> &[ContactPoint] {
-        &self.points[..usize::from(self.len)]
+        &self.points
     }
 
     /// The smallest gap; infinite without points.
     pub fn gap(&self) -> f64 {
-        self.points().iter().fold(f64::INFINITY, |gap, point| gap.min(point.gap))
+        self.points.iter().fold(f64::INFINITY, |gap, point| gap.min(point.gap))
     }
 
     /// The same points seen from the other shape.
     fn flipped(mut self) -> Self {
-        for point in &mut self.points[..usize::from(self.len)] {
+        for point in &mut self.points {
             point.normal = -point.normal;
         }
         self
@@ -81,13 +82,9 @@ impl Manifold {
 
     /// Takes four points at most, sorted by feature.
     fn from_points(points: &[ContactPoint]) -> Self {
-        let mut manifold = Self::EMPTY;
-        for (slot, point) in manifold.points.iter_mut().zip(points) {
-            *slot = *point;
-        }
-        manifold.len = points.len().min(POINTS_MAX) as u8;
-        manifold.points[..usize::from(manifold.len)].sort_by_key(|point| point.feature);
-        manifold
+        let mut points: SmallVec<[ContactPoint; 1]> = points.iter().take(POINTS_MAX).copied().collect();
+        points.sort_by_key(|point| point.feature);
+        Manifold { points }
     }
 }
 

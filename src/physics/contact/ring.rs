@@ -175,7 +175,7 @@ pub(super) fn against(ring: &Placed, radius: f64, tube: f64, other: &Placed, rea
     };
     let reached = tube + reach;
     if local_clearance(circle.centre, other.shape).1 >= radius + reached {
-        return Manifold::EMPTY;
+        return Manifold::empty();
     }
     let arc = TAU * radius / SAMPLES as f64;
     let samples = circle.samples(reached, arc);

@@ -17,7 +17,7 @@ pub(super) fn against_sphere(xa: Vec3, ra: f64, xb: Vec3, rb: f64, reach: f64) -
     let reached = ra + rb + reach;
     let d2 = d.norm_squared();
     if d2 >= reached * reached {
-        return Manifold::EMPTY;
+        return Manifold::empty();
     }
     let distance = d2.sqrt();
     let normal = if distance > 0.0 { d / distance } else { Vec3::y() };
@@ -35,7 +35,7 @@ pub(super) fn against(x: Vec3, radius: f64, other: &Placed, reach: f64) -> Manif
     let (normal, distance) = clearance(x, other);
     let gap = distance - radius;
     if gap >= reach {
-        return Manifold::EMPTY;
+        return Manifold::empty();
     }
     Manifold::single(ContactPoint { feature: 0, point: x - normal * (radius + 0.5 * gap), normal, gap })
 }

@@ -10,17 +10,14 @@ use crate::physics::world::Rule;
 impl Touch {
     /// Velocities after the two bodies have bounced off each other.
     pub(super) fn bounce(&self, a: &Twist, b: &Twist, rule: &Rule) -> (Twist, Twist) {
-        let mut struck = self.clone();
-        struck.release();
         let pushes = self.bounce_pushes(a, b, rule);
         let mut couple = self.couple(a, b, (1.0, 1.0));
-        for (point, push) in struck.points.iter_mut().zip(pushes) {
-            point.pressed = push;
+        for (point, push) in self.points.iter().zip(pushes) {
             point.row.push(push, &mut couple);
         }
-        for at in 0..struck.patches.len() {
-            let limits = struck.friction_limits(at);
-            rub(&mut couple, &struck.patches[at].rows, limits);
+        for (at, patch) in self.patches.iter().enumerate() {
+            let limits = self.friction_limits_if(at, |point, _| pushes[point]);
+            rub(&mut couple, &patch.rows, self.twists.get(at), limits);
         }
         (couple.a, couple.b)
     }
@@ -30,7 +27,7 @@ impl Touch {
         let e = self.restitution();
         let mut pushes = [0.0; ROWS_MAX];
         let near: SmallVec<[usize; 4]> =
-            (0..self.points.len()).filter(|at| self.points[*at].contact.gap < rule.margin).collect();
+            (0..self.points.len()).filter(|at| self.points[*at].gap < rule.margin).collect();
         if let [only] = near[..] {
             let row = &self.points[only].row;
             pushes[only] = (1.0 + e) * -row.speed(a, b) / row.give((1.0, 1.0));
@@ -80,15 +77,17 @@ fn single_push(matrix: &Matrix, right: &[f64; ROWS_MAX]) -> [f64; ROWS_MAX] {
 }
 
 /// Friction of a bounce: stops the sliding and the twisting, or as much of it as Coulomb's law allows.
-fn rub(couple: &mut Couple, rows: &[Row; 3], limits: (f64, f64)) {
+fn rub(couple: &mut Couple, rows: &[Row; 2], about: Option<&Row>, limits: (f64, f64)) {
     let give = |row: &Row| row.give((1.0, 1.0));
     // Both directions along the surface resist alike for balls; for others the larger give is the safe choice.
     let along = give(&rows[0]).max(give(&rows[1]));
-    let turn = give(&rows[2]);
     let slide = rows.map(|row| row.speed(&couple.a, &couple.b));
-    let twist = if turn > 0.0 && limits.1 > 0.0 { -slide[2] / turn } else { 0.0 };
+    let twist = match about {
+        Some(row) if give(row) > 0.0 && limits.1 > 0.0 => -row.speed(&couple.a, &couple.b) / give(row),
+        _ => 0.0,
+    };
     let rubbed = within_limits([-slide[0] / along, -slide[1] / along, twist], limits);
-    for (row, impulse) in rows.iter().zip(rubbed) {
+    for (row, impulse) in rows.iter().chain(about).zip(rubbed) {
         row.push(impulse, couple);
     }
 }

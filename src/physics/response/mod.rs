@@ -6,6 +6,7 @@
 
 mod dense;
 mod hard;
+mod meeting;
 mod memory;
 mod rest;
 mod row;
@@ -13,8 +14,9 @@ mod standing;
 mod tick;
 mod touch;
 
+pub use meeting::{Meeting, Meetings, Sides};
 pub use memory::{PairMemory, PatchMemory, PointMemory};
 pub use row::{Inertial, Twist};
 pub use standing::{Partner, Standing};
-pub use tick::{Meeting, Participant, Responder};
+pub use tick::{Participant, Responder};
 pub use touch::Touch;

@@ -61,16 +61,16 @@ impl Touch {
             point.row.push(pressed - point.pressed, couple);
             point.pressed = pressed;
         }
-        let turns = if self.points.len() == 1 { 2 } else { 3 };
         for at in 0..self.patches.len() {
             let limits = self.friction_limits(at);
             let patch = &mut self.patches[at];
+            let rows = || patch.rows.iter().chain(self.twists.get(at));
             let mut wanted = patch.rubbed;
-            for (wanted, row) in wanted.iter_mut().zip(&patch.rows).take(turns) {
+            for (wanted, row) in wanted.iter_mut().zip(rows()) {
                 *wanted -= row.speed(&couple.a, &couple.b) / row.give(couple.weights);
             }
             let rubbed = within_limits(wanted, limits);
-            for ((row, new), old) in patch.rows.iter().zip(rubbed).zip(patch.rubbed) {
+            for ((row, new), old) in rows().zip(rubbed).zip(patch.rubbed) {
                 row.push(new - old, couple);
             }
             patch.rubbed = rubbed;
@@ -91,9 +91,9 @@ impl Touch {
         if !self.fired {
             let is_loaded = |p: &&SolvedPoint| p.pressed > 0.0;
             let rests = |p: &&SolvedPoint| is_loaded(p) || p.row.speed(a, b) <= rule.bounce;
-            let overlapping = self.points.iter().filter(|p| p.contact.gap < 0.0).filter(rests);
+            let overlapping = self.points.iter().filter(|p| p.gap < 0.0).filter(rests);
             self.shift(overlapping, weights, rule.correction, &mut whole);
-            let gaping = self.points.iter().filter(|p| p.contact.gap > 0.0).filter(is_loaded);
+            let gaping = self.points.iter().filter(|p| p.gap > 0.0).filter(is_loaded);
             self.shift(gaping, weights, rule.correction, &mut whole);
         }
         (whole.a, whole.b)
@@ -109,17 +109,17 @@ impl Touch {
     ) {
         let points: SmallVec<[&SolvedPoint; 4]> = points.collect();
         if let [only] = points[..] {
-            return only.row.push(share * -only.contact.gap / only.row.give(weights), whole);
+            return only.row.push(share * -only.gap / only.row.give(weights), whole);
         }
         let Some(first) = points.first() else { return };
         let entry = |i: usize, j: usize| points[i].row.coupling(&points[j].row, self.inv_mass, weights);
         let mut right = [0.0; ROWS_MAX];
         for (right, point) in right.iter_mut().zip(&points) {
-            *right = share * point.contact.gap.abs();
+            *right = share * point.gap.abs();
         }
         if let Some(pushes) = Matrix::from_fn(points.len(), entry).complementary(points.len(), &right) {
             for (point, push) in points.iter().zip(pushes) {
-                point.row.push(push.copysign(-first.contact.gap), whole);
+                point.row.push(push.copysign(-first.gap), whole);
             }
         }
     }
@@ -136,6 +136,7 @@ impl System {
     fn new(touch: &Touch, couple: &Couple) -> Self {
         let mut rows: SmallVec<[Row; ROWS_MAX]> = touch.points.iter().map(|p| p.row).collect();
         rows.extend(touch.patches.iter().flat_map(|patch| patch.rows));
+        rows.extend(touch.twists.iter().copied());
         let entry = |i: usize, j: usize| rows[i].coupling(&rows[j], couple.inv_mass, couple.weights);
         System { matrix: Matrix::from_fn(rows.len(), entry), rows }
     }
@@ -163,5 +164,5 @@ impl System {
 /// load at the tick before, however wide they gape: closing them here would enter the cached impulses, which add up
 /// over ticks, and piles would shake themselves down. Their gaps are closed by moving the bodies instead.
 fn allowed_speed(point: &SolvedPoint, tick_s: f64) -> f64 {
-    if point.contact.gap > 0.0 && !point.was_loaded { -point.contact.gap / tick_s } else { 0.0 }
+    if point.gap > 0.0 && !point.was_loaded { -point.gap / tick_s } else { 0.0 }
 }

@@ -86,6 +86,11 @@ pub(super) struct Row {
 impl Row {
     /// Along the contact normal `dir` at `point`.
     pub fn normal(dir: Vec3, point: Vec3, a: &Inertial, b: &Inertial) -> Self {
+        if a.is_ball && b.is_ball {
+            let none = Vec3::zeros();
+            let (k_a, k_b) = (a.inv_mass, b.inv_mass);
+            return Row { dir, arm_a: none, arm_b: none, spin_a: none, spin_b: none, k_a, k_b };
+        }
         let arm = |side: &Inertial| if side.is_ball { Vec3::zeros() } else { (point - side.x).cross(&dir) };
         Self::with_arms(dir, arm(a), arm(b), a, b)
     }

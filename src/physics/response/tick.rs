@@ -3,9 +3,9 @@
 //! Usually all bodies that touch take part and everything is worked out here. A body may also take part with a
 //! standing it has told: then that is believed, and what lies behind it need not be known.
 
+use super::meeting::{Meeting, Meetings};
 use super::row::{Inertial, Twist};
 use super::standing::{Partner, Standing};
-use super::touch::Touch;
 use crate::hands;
 use crate::math::{Vec3, renormalised, rotation_exp};
 use crate::physics::flight::Flight;
@@ -34,19 +34,6 @@ impl<'a> Participant<'a> {
     }
 }
 
-/// A touch and who takes part in it, as places in the list of participants.
-#[derive(Clone, Debug)]
-pub struct Meeting {
-    /// The body with the smaller id, or the body that touches static geometry.
-    pub a: u32,
-    /// The body with the larger id; `None` for static geometry.
-    pub b: Option<u32>,
-    /// What the first side touches.
-    pub with: Partner,
-    /// The touch itself.
-    pub touch: Touch,
-}
-
 /// What is being worked out about a participant.
 struct Party {
     /// Its meetings are `Responder::order[first..first + count]`, in the order of sums: bodies by ascending id,
@@ -69,29 +56,6 @@ impl Party {
     }
 }
 
-/// What there is to know of a meeting without looking at its touch. Touches are large, and there may be more of them
-/// than a cache holds: whoever looks at one takes down everything that others will ask.
-struct Gist {
-    a: u32,
-    b: Option<u32>,
-    /// Smallest gap of its points.
-    gap: f64,
-    /// Whether it is hard at the velocities at the start.
-    was_hard: bool,
-    /// The round in which it last bounced; 0 for none.
-    bounced_in: u32,
-    /// Whether it is still hard after the last round: it acts no more in this tick.
-    waits: bool,
-    /// What it does to its first side: impulse, and turning moments about both centres of mass.
-    impulse: (Vec3, Vec3, Vec3),
-    /// How far it moves its two sides; nothing if it waits.
-    moved: Option<(Twist, Twist)>,
-    /// Whether the two fly apart.
-    parts: bool,
-    /// Whether an impulse holds it.
-    is_held: bool,
-}
-
 /// Solves the touches of one tick. Keeps its work space from tick to tick.
 #[derive(Default)]
 pub struct Responder {
@@ -102,22 +66,17 @@ pub struct Responder {
     names: Vec<Option<u32>>,
     /// Parties for whom something may have changed since the start: their own velocity, or that of one they touch.
     stirred: Vec<bool>,
-    /// The gist of every meeting.
-    gists: Vec<Gist>,
     /// Whose standings are being written down, and what they are so far.
     told: Vec<(usize, Standing)>,
 }
 
 impl Responder {
     /// Lets everything that touches act. Then [`Responder::onward`] says how each participant goes on.
-    ///
-    /// `meetings` are sorted: pairs of bodies by ascending ids first, then touches with static geometry by
-    /// ascending body and static id.
-    pub fn respond(&mut self, world: &World, participants: &[Participant], meetings: &mut [Meeting]) {
-        self.gather(world, participants, meetings);
+    pub fn respond(&mut self, world: &World, participants: &[Participant], meetings: &mut Meetings) {
+        self.gather(participants, meetings.list());
         self.bounce(world, participants, meetings);
         self.rest(world, participants, meetings);
-        self.correct();
+        self.correct(meetings.list());
     }
 
     /// The same, and the standings of some participants for others to believe.
@@ -125,7 +84,7 @@ impl Responder {
         &mut self,
         world: &World,
         participants: &[Participant],
-        meetings: &mut [Meeting],
+        meetings: &mut Meetings,
         tellers: &[usize],
     ) -> Vec<Standing> {
         self.told = tellers.iter().map(|teller| (*teller, Standing::default())).collect();
@@ -149,7 +108,7 @@ impl Responder {
     }
 
     /// Finds the order of everybody's meetings.
-    fn gather(&mut self, world: &World, participants: &[Participant], meetings: &[Meeting]) {
+    fn gather(&mut self, participants: &[Participant], meetings: &[Meeting]) {
         self.parties.clear();
         self.parties.extend(participants.iter().map(|participant| {
             let twist = Twist::of(&participant.state);
@@ -163,8 +122,7 @@ impl Responder {
                 moved: Twist::ZERO,
             }
         }));
-        let sides = |meeting: &Meeting| [Some(meeting.a), meeting.b].into_iter().flatten();
-        for place in meetings.iter().flat_map(sides) {
+        for place in meetings.iter().flat_map(Meeting::sides) {
             self.parties[place as usize].count += 1;
         }
         let mut first = 0;
@@ -175,40 +133,24 @@ impl Responder {
         self.order.clear();
         self.order.resize(first as usize, 0);
         for (at, meeting) in meetings.iter().enumerate() {
-            for place in sides(meeting) {
+            for place in meeting.sides() {
                 let party = &mut self.parties[place as usize];
                 self.order[(party.first + party.count) as usize] = at as u32;
                 party.count += 1;
             }
         }
-        let start = |place: u32| self.parties[place as usize].start;
-        hands::fill(&mut self.gists, meetings.len(), |at| {
-            let Meeting { a, b, touch, .. } = &meetings[at];
-            Gist {
-                a: *a,
-                b: *b,
-                gap: touch.gap,
-                was_hard: touch.is_hard(&start(*a), &b.map_or(Twist::ZERO, start), &world.rule),
-                bounced_in: 0,
-                waits: false,
-                impulse: touch.impulse(),
-                moved: None,
-                parts: false,
-                is_held: false,
-            }
-        });
     }
 
     /// Hard touches, by rounds of mutual-best matching. Each body names its deepest hard touch; a pair bounces
     /// if each names the other and it is still hard at their present velocities. Names see the other side's
     /// velocity of one round ago, so that name and velocity can travel in one message.
-    fn bounce(&mut self, world: &World, participants: &[Participant], meetings: &mut [Meeting]) {
+    fn bounce(&mut self, world: &World, participants: &[Participant], meetings: &mut Meetings) {
         self.names.clear();
         self.names.resize(participants.len(), None);
         self.stirred.clear();
         self.stirred.resize(participants.len(), false);
         for place in (0..participants.len()).filter(|place| participants[*place].standing.is_some()) {
-            self.stir(place);
+            self.stir(place, meetings.list());
         }
         for round in 1..=world.rule.rounds {
             let mut names = std::mem::take(&mut self.names);
@@ -239,32 +181,32 @@ impl Responder {
             for (teller, standing) in &mut self.told {
                 let (party, named) = (&self.parties[*teller], self.names[*teller]);
                 let id = participants[*teller].body.id;
-                let named = named.map(|at| other_side(&meetings[at as usize], id, participants));
+                let named = named.map(|at| other_side(&meetings.list()[at as usize], id, participants));
                 standing.rounds.push((named, party.now));
             }
         }
     }
 
     /// A party may change its velocity: that matters to itself, and to those it touches.
-    fn stir(&mut self, place: usize) {
+    fn stir(&mut self, place: usize, meetings: &[Meeting]) {
         self.stirred[place] = true;
-        for gist in self.parties[place].meetings(&self.order).iter().map(|at| &self.gists[*at as usize]) {
-            for side in [Some(gist.a), gist.b].into_iter().flatten() {
+        for meeting in self.parties[place].meetings(&self.order).iter().map(|at| &meetings[*at as usize]) {
+            for side in meeting.sides() {
                 self.stirred[side as usize] = true;
             }
         }
     }
 
     /// One round of bounces between those who name each other.
-    fn bounce_named(&mut self, world: &World, meetings: &mut [Meeting], round: u32) {
+    fn bounce_named(&mut self, world: &World, meetings: &mut Meetings, round: u32) {
         for place in 0..self.names.len() {
             let Some(at) = self.names[place] else { continue };
-            let Gist { a, b, .. } = self.gists[at as usize];
+            let (meeting, touch) = meetings.get_mut(at as usize);
+            let Meeting { a, b, .. } = *meeting;
             // Of two that name each other the first lets both bounce.
             if a as usize != place || b.is_some_and(|b| self.names[b as usize] != Some(at)) {
                 continue;
             }
-            let touch = &mut meetings[at as usize].touch;
             let twist_a = self.parties[place].before;
             let twist_b = b.map_or(Twist::ZERO, |b| self.parties[b as usize].before);
             if !touch.is_hard(&twist_a, &twist_b, &world.rule) {
@@ -274,30 +216,30 @@ impl Responder {
             touch.bounces += 1;
             touch.fired = true;
             touch.release();
-            self.gists[at as usize].bounced_in = round;
+            meeting.bounced_in = round;
             self.parties[place].now = after_a;
-            self.stir(place);
+            self.stir(place, meetings.list());
             if let Some(b) = b {
                 self.parties[b as usize].now = after_b;
-                self.stir(b as usize);
+                self.stir(b as usize, meetings.list());
             }
         }
     }
 
     /// The meeting a party names for `round`: the deepest hard one, with its own present velocity and the
     /// others' of one round ago, but not the one that has just bounced. Ties go to the first in order.
-    fn deepest_hard(&self, place: usize, round: u32, world: &World, meetings: &[Meeting]) -> Option<u32> {
+    fn deepest_hard(&self, place: usize, round: u32, world: &World, meetings: &Meetings) -> Option<u32> {
         let mut best: Option<(f64, u32)> = None;
         for &at in self.meetings_of(place) {
-            let gist = &self.gists[at as usize];
-            let just_bounced = round > 1 && gist.bounced_in == round - 1;
-            if just_bounced || best.is_some_and(|(gap, _)| gap <= gist.gap) {
+            let meeting = &meetings.list()[at as usize];
+            let just_bounced = round > 1 && meeting.bounced_in == round - 1;
+            if just_bounced || best.is_some_and(|(gap, _)| gap <= meeting.gap) {
                 continue;
             }
             let seen =
                 |party: &Party, side: u32| if side as usize == place { party.now } else { party.before };
             if self.is_hard(at as usize, seen, world, meetings) {
-                best = Some((gist.gap, at));
+                best = Some((meeting.gap, at));
             }
         }
         best.map(|(_, at)| at)
@@ -310,15 +252,15 @@ impl Responder {
         at: usize,
         velocities: impl Fn(&Party, u32) -> Twist,
         world: &World,
-        meetings: &[Meeting],
+        meetings: &Meetings,
     ) -> bool {
-        let gist = &self.gists[at];
+        let meeting = &meetings.list()[at];
         // Whoever changes its velocity stirs both sides of all its meetings.
-        if !self.stirred[gist.a as usize] {
-            return gist.was_hard;
+        if !self.stirred[meeting.a as usize] {
+            return meeting.was_hard;
         }
         let of = |side: u32| velocities(&self.parties[side as usize], side);
-        meetings[at].touch.is_hard(&of(gist.a), &gist.b.map_or(Twist::ZERO, of), &world.rule)
+        meetings.touch(at).is_hard(&of(meeting.a), &meeting.b.map_or(Twist::ZERO, of), &world.rule)
     }
 
     /// The meeting that a participant has told it names, if that meeting takes part here.
@@ -328,55 +270,60 @@ impl Responder {
         standing: &Standing,
         round: u32,
         participants: &[Participant],
-        meetings: &[Meeting],
+        meetings: &Meetings,
     ) -> Option<u32> {
         let named = standing.named_in(round)?;
         let me = participants[place].body.id;
-        let is_named = |at: &&u32| other_side(&meetings[**at as usize], me, participants) == named;
+        let is_named = |at: &&u32| other_side(&meetings.list()[**at as usize], me, participants) == named;
         self.meetings_of(place).iter().find(is_named).copied()
     }
 
     /// Resting touches: every body is split evenly among its touches, each pair solved on its own, the results
     /// added up. Touches that are still hard wait for the next tick.
-    fn rest(&mut self, world: &World, participants: &[Participant], meetings: &mut [Meeting]) {
-        for at in 0..meetings.len() {
+    fn rest(&mut self, world: &World, participants: &[Participant], meetings: &mut Meetings) {
+        for at in 0..meetings.list().len() {
             let waits = self.is_hard(at, |party, _| party.now, world, meetings);
-            let (gist, touch) = (&mut self.gists[at], &mut meetings[at].touch);
-            gist.waits = waits;
-            if waits {
-                touch.release();
-            }
-            if waits || gist.bounced_in > 0 {
-                gist.impulse = touch.impulse();
+            let bounced = meetings.list()[at].bounced_in > 0;
+            if waits || bounced {
+                let (meeting, touch) = meetings.get_mut(at);
+                meeting.waits = waits;
+                if waits {
+                    touch.release();
+                }
+                meeting.impulse = touch.impulse();
             }
         }
-        self.add_up(world, participants, 0);
+        self.add_up(world, participants, meetings.list(), 0);
         for iteration in 1..=world.rule.iterations as usize {
             let is_last = iteration == world.rule.iterations as usize;
-            let mut gists = std::mem::take(&mut self.gists);
-            hands::each_pair(meetings, &mut gists, |_, Meeting { touch, .. }, gist| {
-                let shares = self.shares(gist, participants);
-                if !gist.waits {
-                    let (twist_a, twist_b) = self.twists(gist, |party| party.rested);
+            meetings.each(|meeting, touch| {
+                let shares = self.shares(meeting, participants);
+                if !meeting.waits {
+                    let (twist_a, twist_b) = self.twists(meeting, |party| party.rested);
                     touch.relax(&twist_a, &twist_b, shares, world.time.tick_s);
-                    gist.impulse = touch.impulse();
+                    meeting.impulse = touch.impulse();
                 }
                 if is_last {
-                    let (twist_a, twist_b) = self.twists(gist, |party| party.now);
+                    let (twist_a, twist_b) = self.twists(meeting, |party| party.now);
                     let correction = || touch.correction(&twist_a, &twist_b, shares, &world.rule);
-                    gist.moved = (!gist.waits).then(correction);
-                    gist.parts = touch.parts(&twist_a, &twist_b, &world.rule);
-                    gist.is_held = touch.is_held();
+                    meeting.moved = (!meeting.waits).then(correction);
+                    meeting.parts = touch.parts(&twist_a, &twist_b, &world.rule);
+                    meeting.is_held = touch.is_held();
                 }
             });
-            self.gists = gists;
-            self.add_up(world, participants, iteration);
+            self.add_up(world, participants, meetings.list(), iteration);
         }
     }
 
     /// Velocities from scratch: after the bounces, with this tick's gravity and all impulses as they are now.
-    fn add_up(&mut self, world: &World, participants: &[Participant], iteration: usize) {
-        let (order, gists) = (&self.order, &self.gists);
+    fn add_up(
+        &mut self,
+        world: &World,
+        participants: &[Participant],
+        meetings: &[Meeting],
+        iteration: usize,
+    ) {
+        let order = &self.order;
         hands::each(&mut self.parties, |place, party| {
             let participant = &participants[place];
             if let Some(told) = participant.standing.and_then(|standing| standing.rested.get(iteration)) {
@@ -385,9 +332,9 @@ impl Responder {
             }
             let (mut push, mut turn) = (Vec3::zeros(), Vec3::zeros());
             for &at in party.meetings(order) {
-                let gist = &gists[at as usize];
-                let (impulse, moment_a, moment_b) = gist.impulse;
-                if gist.a as usize == place {
+                let meeting = &meetings[at as usize];
+                let (impulse, moment_a, moment_b) = meeting.impulse;
+                if meeting.a as usize == place {
                     push += impulse;
                     turn += moment_a;
                 } else {
@@ -407,13 +354,13 @@ impl Responder {
     }
 
     /// Moves resting bodies apart where they overlap.
-    fn correct(&mut self) {
-        let (order, gists) = (&self.order, &self.gists);
+    fn correct(&mut self, meetings: &[Meeting]) {
+        let order = &self.order;
         hands::each(&mut self.parties, |place, party| {
             let mut total = Twist::ZERO;
-            for gist in party.meetings(order).iter().map(|at| &gists[*at as usize]) {
-                let Some((moved_a, moved_b)) = &gist.moved else { continue };
-                let moved = if gist.a as usize == place { moved_a } else { moved_b };
+            for meeting in party.meetings(order).iter().map(|at| &meetings[*at as usize]) {
+                let Some((moved_a, moved_b)) = &meeting.moved else { continue };
+                let moved = if meeting.a as usize == place { moved_a } else { moved_b };
                 total.v += moved.v;
                 total.w += moved.w;
             }
@@ -423,13 +370,20 @@ impl Responder {
 
     /// The flight a participant is in from the tick after `tick` on. Call after [`Responder::respond`], with the
     /// same lists.
-    pub fn onward(&self, world: &World, tick: Tick, place: usize, of: &Participant) -> Flight {
+    pub fn onward(
+        &self,
+        world: &World,
+        tick: Tick,
+        place: usize,
+        of: &Participant,
+        meetings: &Meetings,
+    ) -> Flight {
         let (party, state) = (&self.parties[place], &of.state);
         let (mut collided, mut parts, mut held) = (false, true, false);
-        for gist in self.meetings_of(place).iter().map(|at| &self.gists[*at as usize]) {
-            collided |= gist.bounced_in > 0 || gist.waits;
-            parts &= gist.parts;
-            held |= gist.is_held;
+        for meeting in self.meetings_of(place).iter().map(|at| &meetings.list()[*at as usize]) {
+            collided |= meeting.bounced_in > 0 || meeting.waits;
+            parts &= meeting.parts;
+            held |= meeting.is_held;
         }
         if (collided || parts) && !held {
             // A bounce is an instant change of velocity; what follows is free flight from this very tick. So is
@@ -467,22 +421,27 @@ impl Responder {
         }
     }
 
+    /// Whether a participant meets anybody.
+    pub fn meets(&self, place: usize) -> bool {
+        self.parties[place].count > 0
+    }
+
     fn meetings_of(&self, place: usize) -> &[u32] {
         self.parties[place].meetings(&self.order)
     }
 
-    fn twists(&self, gist: &Gist, which: impl Fn(&Party) -> Twist) -> (Twist, Twist) {
+    fn twists(&self, meeting: &Meeting, which: impl Fn(&Party) -> Twist) -> (Twist, Twist) {
         let of = |place: u32| which(&self.parties[place as usize]);
-        (of(gist.a), gist.b.map_or(Twist::ZERO, of))
+        (of(meeting.a), meeting.b.map_or(Twist::ZERO, of))
     }
 
     /// Among how many touches each side is split.
-    fn shares(&self, gist: &Gist, participants: &[Participant]) -> (f64, f64) {
+    fn shares(&self, meeting: &Meeting, participants: &[Participant]) -> (f64, f64) {
         let count = |place: u32| {
             let told = participants[place as usize].standing.map(|standing| standing.touches);
             f64::from(told.unwrap_or(self.parties[place as usize].count))
         };
-        (count(gist.a), gist.b.map_or(1.0, count))
+        (count(meeting.a), meeting.b.map_or(1.0, count))
     }
 }
 

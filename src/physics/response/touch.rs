@@ -3,6 +3,7 @@
 //! Both sides of a pair run the same steps on the same numbers, so nobody has to be told the result.
 
 use smallvec::SmallVec;
+use thin_vec::ThinVec;
 
 use super::memory::{PairMemory, PatchMemory, PointMemory};
 use super::rest::System;
@@ -14,25 +15,37 @@ use crate::physics::world::{Rule, Surface};
 /// Points whose normals differ by less than this (cosine) lie on one patch.
 const SAME_PATCH: f64 = 1.0 - 1e-6;
 
-/// A contact point as the solver sees it.
+/// A contact point as the solver sees it. The direction of its row is its normal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SolvedPoint {
-    pub contact: ContactPoint,
     pub row: Row,
+    pub gap: f64,
+    feature: u64,
     /// Impulse that presses the point in this tick.
     pub pressed: f64,
-    /// Whether it was pressed at the tick before.
-    pub was_loaded: bool,
     /// Distance from the middle of its patch, and which patch that is.
     arm: f64,
-    patch: usize,
+    patch: u32,
+    /// Whether it was pressed at the tick before.
+    pub was_loaded: bool,
 }
 
 /// Points with a common normal rub as one: along the surface at their middle, and about the normal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patch {
-    pub rows: [Row; 3],
+    /// Along the surface.
+    pub rows: [Row; 2],
+    /// Impulses along these, and about the normal.
     pub rubbed: [f64; 3],
+}
+
+impl Patch {
+    fn at(middle: Vec3, normal: Vec3, a: &Inertial, b: &Inertial) -> Self {
+        let along = any_perpendicular(normal);
+        let across = normal.cross(&along);
+        let rows = [along, across].map(|dir| Row::tangent(dir, middle, a, b));
+        Patch { rows, rubbed: [0.0; 3] }
+    }
 }
 
 /// A pair in touch at one tick.
@@ -41,6 +54,8 @@ pub struct Touch {
     pub(super) points: SmallVec<[SolvedPoint; 1]>,
     /// Empty where there is no friction.
     pub(super) patches: SmallVec<[Patch; 1]>,
+    /// About the normal of each patch. None for a single point, which cannot resist twisting.
+    pub(super) twists: ThinVec<Row>,
     /// Inverse masses of the two sides.
     pub(super) inv_mass: (f64, f64),
     surface: Surface,
@@ -68,6 +83,7 @@ impl Touch {
         let mut touch = Touch {
             points: SmallVec::new(),
             patches: SmallVec::new(),
+            twists: ThinVec::new(),
             inv_mass: (a.inv_mass, b.inv_mass),
             surface,
             gap: manifold.gap(),
@@ -77,20 +93,22 @@ impl Touch {
         };
         for contact in manifold.points() {
             let row = Row::normal(contact.normal, contact.point, a, b);
+            let ContactPoint { gap, feature, .. } = *contact;
             touch.points.push(SolvedPoint {
-                contact: *contact,
                 row,
+                gap,
+                feature,
                 pressed: 0.0,
-                was_loaded: false,
                 arm: 0.0,
                 patch: 0,
+                was_loaded: false,
             });
         }
         if rule.warm_start {
             touch.recall_pressure(memory);
         }
         if surface.friction > 0.0 {
-            touch.find_patches(a, b);
+            touch.find_patches(manifold, a, b);
             if rule.warm_start {
                 touch.recall_friction(memory);
             }
@@ -99,39 +117,45 @@ impl Touch {
     }
 
     /// Groups points by their normals.
-    fn find_patches(&mut self, a: &Inertial, b: &Inertial) {
-        let mut middles: SmallVec<[(Vec3, Vec3, f64); 1]> = SmallVec::new();
-        for point in &mut self.points {
-            let ContactPoint { normal, point: place, .. } = point.contact;
-            let known = middles.iter().position(|(n, _, _)| n.dot(&normal) > SAME_PATCH);
-            point.patch = known.unwrap_or(middles.len());
+    fn find_patches(&mut self, manifold: &Manifold, a: &Inertial, b: &Inertial) {
+        if let [only] = manifold.points() {
+            return self.patches.push(Patch::at(only.point, only.normal, a, b));
+        }
+        let mut middles: SmallVec<[(Vec3, Vec3, f64); 4]> = SmallVec::new();
+        for (point, ContactPoint { normal, point: place, .. }) in
+            self.points.iter_mut().zip(manifold.points())
+        {
+            let known = middles.iter().position(|(n, _, _)| n.dot(normal) > SAME_PATCH);
+            point.patch = known.unwrap_or(middles.len()) as u32;
             match known {
                 Some(at) => {
                     middles[at].1 += place;
                     middles[at].2 += 1.0;
                 }
-                None => middles.push((normal, place, 1.0)),
+                None => middles.push((*normal, *place, 1.0)),
             }
         }
         for (normal, sum, count) in &mut middles {
-            let middle = if *count == 1.0 { *sum } else { *sum / *count };
-            let along = any_perpendicular(*normal);
-            let across = normal.cross(&along);
-            let tangent = |dir| Row::tangent(dir, middle, a, b);
-            let rows = [tangent(along), tangent(across), Row::about(*normal, a, b)];
-            self.patches.push(Patch { rows, rubbed: [0.0; 3] });
-            *sum = middle;
+            *sum = if *count == 1.0 { *sum } else { *sum / *count };
+            self.patches.push(Patch::at(*sum, *normal, a, b));
+            self.twists.push(Row::about(*normal, a, b));
         }
-        for point in &mut self.points {
-            let (normal, middle, _) = middles[point.patch];
-            let d = point.contact.point - middle;
+        for (point, contact) in self.points.iter_mut().zip(manifold.points()) {
+            let (normal, middle, _) = middles[point.patch as usize];
+            let d = contact.point - middle;
             point.arm = (d - normal * normal.dot(&d)).norm();
         }
     }
 
     /// Starts from the impulses that pressed the points last tick.
     fn recall_pressure(&mut self, memory: &PairMemory) {
-        let features: SmallVec<[u64; 4]> = self.points.iter().map(|point| point.contact.feature).collect();
+        if let ([point], [known]) = (&mut self.points[..], &memory.points[..])
+            && point.feature == known.feature
+        {
+            (point.pressed, point.was_loaded) = (known.pressed, known.pressed > 0.0);
+            return;
+        }
+        let features: SmallVec<[u64; 4]> = self.points.iter().map(|point| point.feature).collect();
         for (point, pressed) in self.points.iter_mut().zip(memory.pressed(&features)) {
             point.pressed = pressed;
             point.was_loaded = pressed > 0.0;
@@ -142,7 +166,7 @@ impl Touch {
     fn recall_friction(&mut self, memory: &PairMemory) {
         for (at, known) in memory.patches.iter().enumerate().take(self.patches.len()) {
             let limits = self.friction_limits(at);
-            let [along, across, _] = &self.patches[at].rows;
+            let [along, across] = &self.patches[at].rows;
             let wanted = [known.rubbed.dot(&along.dir), known.rubbed.dot(&across.dir), known.twisted];
             self.patches[at].rubbed = within_limits(wanted, limits);
         }
@@ -150,10 +174,20 @@ impl Touch {
 
     /// Most that a patch can rub and twist, given how hard its points are pressed.
     pub(super) fn friction_limits(&self, patch: usize) -> (f64, f64) {
+        self.friction_limits_if(patch, |_, point| point.pressed)
+    }
+
+    /// The same if its points were pressed as `pressed` says.
+    pub(super) fn friction_limits_if(
+        &self,
+        patch: usize,
+        pressed: impl Fn(usize, &SolvedPoint) -> f64,
+    ) -> (f64, f64) {
         let mut limits = (0.0, 0.0);
-        for point in self.points.iter().filter(|point| point.patch == patch) {
-            limits.0 += self.surface.friction * point.pressed;
-            limits.1 += self.surface.friction * point.pressed * point.arm;
+        for (at, point) in self.points.iter().enumerate().filter(|(_, point)| point.patch == patch as u32) {
+            let pressed = pressed(at, point);
+            limits.0 += self.surface.friction * pressed;
+            limits.1 += self.surface.friction * pressed * point.arm;
         }
         limits
     }
@@ -173,7 +207,7 @@ impl Touch {
 
     /// Whether the touch would leave fast enough to matter: then it bounces instead of resting.
     pub(super) fn is_hard(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
-        let near = self.points.iter().filter(|p| p.contact.gap < rule.margin);
+        let near = self.points.iter().filter(|p| p.gap < rule.margin);
         let approach = near.map(|p| p.row.speed(a, b)).fold(0.0, f64::min);
         approach < 0.0 && self.restitution() * -approach > rule.bounce
     }
@@ -211,8 +245,8 @@ impl Touch {
         for point in &self.points {
             add(&point.row, point.pressed);
         }
-        for patch in &self.patches {
-            for (row, impulse) in patch.rows.iter().zip(patch.rubbed) {
+        for (at, patch) in self.patches.iter().enumerate() {
+            for (row, impulse) in patch.rows.iter().chain(self.twists.get(at)).zip(patch.rubbed) {
                 add(row, impulse);
             }
         }
@@ -226,7 +260,7 @@ impl Touch {
 
     /// What the pair remembers for the next tick.
     pub fn memory(&self) -> PairMemory {
-        let point = |p: &SolvedPoint| PointMemory { feature: p.contact.feature, pressed: p.pressed };
+        let point = |p: &SolvedPoint| PointMemory { feature: p.feature, pressed: p.pressed };
         let patch = |p: &Patch| PatchMemory {
             rubbed: p.rows[0].dir * p.rubbed[0] + p.rows[1].dir * p.rubbed[1],
             twisted: p.rubbed[2],
