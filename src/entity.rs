@@ -11,6 +11,7 @@ use actix::prelude::*;
 use crate::executor::taskgraph::{Note, Occasion};
 use crate::executor::timewarp::{Runtime, Trouble};
 use crate::executor::trace::Phase;
+use crate::hands;
 use crate::inputs::Entry;
 use crate::panics::words_of;
 use crate::physics::World;
@@ -196,7 +197,9 @@ impl EntityActor {
         let moved = homes.and_then(|homes| self.entity.move_house(homes, &mut limits, now, &mut self.out));
         let step = match moved {
             Some(step) => step,
-            None => self.entity.step(&commons.world, &limits, now, &mut self.out),
+            None => hands::with_help(self.entity.members().len(), || {
+                self.entity.step(&commons.world, &limits, now, &mut self.out)
+            }),
         };
         let has_responded = self.entity.stats().responses > responses;
         self.mark(if has_responded { Phase::Respond } else { Phase::Step });

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use crate::frame::Frame;
 use crate::physics::{BodyDef, Flight, World};
 use crate::protocol::Place;
-use crate::sync::{Mutex, lock};
+use crate::sync::{Mutex, MutexGuard, lock};
 use crate::time::Tick;
 
 /// The flights of one body, with the tick each begins at, ascending; none from where it is no more. Mostly one:
@@ -51,9 +51,18 @@ impl FlightLog {
         self.with(body, |flights| flights.retain(|(from, _)| *from <= tick));
     }
 
-    /// A flight that begins at `tick`; none if the body is no more from then on.
-    pub fn take_off(&self, body: Place, tick: Tick, flight: Option<Flight>) {
-        self.with(body, |flights| flights.push((tick, flight)));
+    /// Flights that begin at certain ticks; none where a body is no more from then on. Neighbours in the list of bodies
+    /// should come one after the other.
+    pub fn take_off(&self, departures: impl Iterator<Item = (Place, Tick, Option<Flight>)>) {
+        let mut open: Option<(usize, MutexGuard<Vec<Flights>>)> = None;
+        for (body, tick, flight) in departures {
+            let (number, at) = (body as usize / SHELF, body as usize % SHELF);
+            let (_, shelf) = match open.take().filter(|(known, _)| *known == number) {
+                Some(known) => open.insert(known),
+                None => open.insert((number, lock(&self.shelves[number]))),
+            };
+            shelf[at].push((tick, flight));
+        }
     }
 
     /// The frame at a tick that global virtual time has reached. Frames must be asked for in order: what only

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 /// So many turns are worth another thread.
 const WORTHWHILE: usize = 64;
 /// Work on so many bodies is worth the help of a pool.
-pub(crate) const WORTH_HELP: usize = 2048;
+pub(crate) const WORTH_HELP: usize = 1024;
 
 thread_local! {
     /// The pool that helps this thread.
@@ -33,9 +33,14 @@ pub(crate) fn with_help<R: Send>(bodies: usize, work: impl FnOnce() -> R + Send)
     }
 }
 
+/// Whether a pool helps with what is going on.
+pub(crate) fn is_helped() -> bool {
+    rayon::current_thread_index().is_some()
+}
+
 /// Whether a loop with so many turns had better be shared.
 fn is_shared(turns: usize) -> bool {
-    turns >= 2 * WORTHWHILE && rayon::current_thread_index().is_some() && rayon::current_num_threads() > 1
+    turns >= 2 * WORTHWHILE && is_helped() && rayon::current_num_threads() > 1
 }
 
 /// Something for every item.
@@ -53,7 +58,7 @@ pub(crate) fn each_of_few<T: Send, R: Send>(
     items: &mut [T],
     act: impl Fn(usize, &mut T) -> R + Sync,
 ) -> Vec<R> {
-    if rayon::current_thread_index().is_some() {
+    if is_helped() {
         items.par_iter_mut().enumerate().map(|(at, item)| act(at, item)).collect()
     } else {
         items.iter_mut().enumerate().map(|(at, item)| act(at, item)).collect()
@@ -84,22 +89,18 @@ pub(crate) fn fill<T: Send>(list: &mut Vec<T>, count: usize, make: impl Fn(usize
     }
 }
 
-/// Two lists of so many items, in the place of what was in them.
-pub(crate) fn fill_both<T: Send, U: Send>(
+/// An item for each of another list, which may be changed on the way, in the place of what was in the list.
+pub(crate) fn fill_along<T: Send, U: Send>(
     list: &mut Vec<T>,
-    other: &mut Vec<U>,
-    count: usize,
-    make: impl Fn(usize) -> (T, U) + Sync + Send,
+    others: &mut [U],
+    make: impl Fn(usize, &mut U) -> T + Sync + Send,
 ) {
     list.clear();
-    other.clear();
-    if is_shared(count) {
-        (0..count).into_par_iter().with_min_len(WORTHWHILE).map(make).unzip_into_vecs(list, other);
+    if is_shared(others.len()) {
+        let others = others.par_iter_mut().with_min_len(WORTHWHILE).enumerate();
+        others.map(|(at, other)| make(at, other)).collect_into_vec(list);
     } else {
-        (0..count).map(make).for_each(|(item, counterpart)| {
-            list.push(item);
-            other.push(counterpart);
-        });
+        list.extend(others.iter_mut().enumerate().map(|(at, other)| make(at, other)));
     }
 }
 
@@ -142,8 +143,11 @@ mod tests {
                 *square += 3 * at;
             });
             find(&mut odd, count, |range, found| found.extend(range.filter(|at| at % 3 == 1)));
-            let (mut doubles, mut signs) = (Vec::new(), Vec::new());
-            fill_both(&mut doubles, &mut signs, count, |at| (2 * at, at % 2 == 0));
+            let (mut doubles, mut signs) = (Vec::new(), vec![false; count]);
+            fill_along(&mut doubles, &mut signs, |at, sign| {
+                *sign = at % 2 == 0;
+                2 * at
+            });
             let sums = each_of_few(&mut halves, |at, half| *half + at);
             (squares, halves, odd, sums, doubles, signs)
         };

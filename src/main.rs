@@ -6,9 +6,9 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long memory is kept that nobody needs, in milliseconds. After the usual ten, what the next tick needs again
-/// has gone back to the system, which then hands it out in pages that it has to clear.
-const KEEP_MS: std::ffi::c_long = 1000;
+/// How long memory is kept that nobody needs, in milliseconds: for good. What goes back to the system is needed again
+/// at the next tick, and then comes in pages that the system has to clear.
+const KEEP_MS: std::ffi::c_long = -1;
 /// The number of mimalloc's option for that.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 

@@ -194,9 +194,7 @@ impl Commons {
         for (body, tick) in out.landed.drain(..) {
             self.log.land(body, tick);
         }
-        for (body, tick, flight) in out.took_off.drain(..) {
-            self.log.take_off(body, tick, flight);
-        }
+        self.log.take_off(out.took_off.drain(..));
         let Some((from, to)) = out.counted.take() else { return false };
         if let Some(to) = to {
             self.counters.enter(to);

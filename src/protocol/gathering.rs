@@ -30,7 +30,7 @@ pub(super) struct Workspace {
     pub neighbours: Neighbours,
     responder: Responder,
     /// Everybody, by number: the crew first, then the strangers.
-    participants: Vec<Participant<'static>>,
+    states: Vec<BodyState>,
     pairs: Vec<(u32, u32)>,
     bounds: Vec<(Place, Aabb)>,
     /// What touches: pairs of bodies, then static geometry, each in order.
@@ -38,6 +38,10 @@ pub(super) struct Workspace {
     with_statics: Vec<Touching>,
     /// Where what each of the crew remembers begins.
     known_from: Vec<u32>,
+    /// The participant with each number, if it is one, and the number of each participant.
+    seats: Vec<u32>,
+    members: Vec<u32>,
+    participants: Vec<Participant<'static>>,
     meetings: Meetings,
     groups: Spaces,
 }
@@ -58,22 +62,31 @@ pub(super) fn respond(
 ) -> Response<World> {
     // What bodies that are solved together do to each other is not settled here.
     let bridging = world.bridging.as_deref().filter(|_| moment.together);
-    let mut participants = recycled(std::mem::take(&mut space.participants));
-    evaluate(world, tick, moment, &mut participants);
-    space.find_pairs(world, moment, &participants, bridging.is_none());
-    space.find_touches(world, moment, &participants, bridging.is_none());
+    space.evaluate(world, tick, moment);
+    space.find_pairs(world, moment, bridging.is_none());
+    space.find_touches(world, moment, bridging.is_none());
     space.find_known(moment);
+    space.find_seats();
+    let mut participants = recycled(std::mem::take(&mut space.participants));
+    hands::fill(&mut participants, space.members.len(), |seat| {
+        let number = space.members[seat] as usize;
+        let stranger = number.checked_sub(moment.crew.len()).map(|at| &moment.strangers[at]);
+        let standing = stranger.and_then(|stranger| stranger.standing.as_deref());
+        let body = &world.bodies[place_of(moment, number as u32) as usize];
+        Participant { standing, ..Participant::new(body, space.states[number]) }
+    });
     let mut gathering = Gathering {
         world,
         moment,
         participants: &participants,
+        members: &space.members,
         known_from: &space.known_from,
         meetings: &mut space.meetings,
     };
-    let seen = gathering.meet(&space.touching);
+    let seen = gathering.meet(&space.touching, &space.seats);
     let mut response = gathering.response(tick, &mut space.responder, seen);
     if let Some(bridging) = bridging {
-        let pushed = gathering.pushed(&space.responder);
+        let pushed = gathering.pushed(&space.states, &space.responder);
         response = together::go_on((world, bridging), &mut space.groups, tick, moment, &pushed, response);
     }
     space.participants = recycled(participants);
@@ -86,37 +99,22 @@ fn recycled<'b>(mut participants: Vec<Participant<'_>>) -> Vec<Participant<'b>> 
     participants.into_iter().map(|_| unreachable!("the list is empty")).collect()
 }
 
-/// Everybody's state: the crew, then the strangers.
-fn evaluate<'a>(
-    world: &'a World,
-    tick: Tick,
-    moment: &Moment<'a, World>,
-    participants: &mut Vec<Participant<'a>>,
-) {
-    let (crew, strangers) = (moment.crew, moment.strangers);
-    hands::fill(participants, crew.len() + strangers.len(), |at| {
-        let (place, flight, standing) = match crew.get(at) {
-            Some((place, flight)) => (*place, flight, None),
-            None => {
-                let stranger = &strangers[at - crew.len()];
-                (stranger.body, &stranger.flight, stranger.standing.as_deref())
-            }
-        };
-        let body = &world.bodies[place as usize];
-        Participant { standing, ..Participant::new(body, flight.state_at(world, body, tick)) }
-    });
-}
-
 impl Workspace {
+    /// The states of the crew, then those of the strangers.
+    fn evaluate(&mut self, world: &World, tick: Tick, moment: &Moment<World>) {
+        let crew = moment.crew.len();
+        hands::fill(&mut self.states, crew + moment.strangers.len(), |at| {
+            let (place, flight) = match moment.crew.get(at) {
+                Some((place, flight)) => (*place, flight),
+                None => (moment.strangers[at - crew].body, &moment.strangers[at - crew].flight),
+            };
+            flight.state_at(world, &world.bodies[place as usize], tick)
+        });
+    }
+
     /// Pairs that may touch, in the order of their places, the smaller first: pairs of the crew that are near,
     /// and strangers with those they are known to touch.
-    fn find_pairs(
-        &mut self,
-        world: &World,
-        moment: &Moment<World>,
-        participants: &[Participant],
-        within_crew: bool,
-    ) {
+    fn find_pairs(&mut self, world: &World, moment: &Moment<World>, within_crew: bool) {
         let crew = moment.crew;
         self.pairs.clear();
         if !within_crew {
@@ -127,14 +125,14 @@ impl Workspace {
             }
         } else {
             let bounds = |(at, (place, _)): (usize, &(Place, Flight))| {
-                let Participant { body, state, .. } = &participants[at];
-                (*place, Aabb::about(state.x, Vec3::repeat(body.radius + world.rule.vicinity)))
+                let reach = world.bodies[*place as usize].radius + world.rule.vicinity;
+                (*place, Aabb::about(self.states[at].x, Vec3::repeat(reach)))
             };
             self.bounds.clear();
             self.bounds.extend(crew.iter().enumerate().map(bounds));
             let ahead_s = DRIFT_TICKS * world.time.tick_s;
             let fall = world.gravity * (0.5 * ahead_s * ahead_s);
-            let drift = |at: usize| participants[at].state.v * ahead_s + fall;
+            let drift = |at: usize| self.states[at].v * ahead_s + fall;
             let near = self.neighbours.pairs(&self.bounds, drift);
             self.pairs.extend_from_slice(near);
         }
@@ -154,18 +152,13 @@ impl Workspace {
     }
 
     /// Which of the pairs touch, and who of the crew touches static geometry.
-    fn find_touches(
-        &mut self,
-        world: &World,
-        moment: &Moment<World>,
-        participants: &[Participant],
-        with_statics: bool,
-    ) {
-        let (pairs, rule) = (&self.pairs, &world.rule);
+    fn find_touches(&mut self, world: &World, moment: &Moment<World>, with_statics: bool) {
+        let (pairs, states, rule) = (&self.pairs, &self.states, &world.rule);
+        let body = |number: u32| &world.bodies[place_of(moment, number) as usize];
         hands::find(&mut self.touching, pairs.len(), |range, found| {
             for &(a, b) in &pairs[range] {
-                let (one, other) = (&participants[a as usize], &participants[b as usize]);
-                if let Some(manifold) = touching(rule, one.body, &one.state, other.body, &other.state) {
+                let (state_a, state_b) = (&states[a as usize], &states[b as usize]);
+                if let Some(manifold) = touching(rule, body(a), state_a, body(b), state_b) {
                     found.push(Touching { a, b: Ok(b), manifold });
                 }
             }
@@ -174,7 +167,7 @@ impl Workspace {
         hands::find(&mut self.with_statics, crew, |range, found| {
             let mut near = Vec::new();
             for number in range {
-                let Participant { body, state, .. } = &participants[number];
+                let (body, state) = (body(number as u32), &states[number]);
                 let bounds = body.shape.aabb(state.x, &state.q).grown(rule.vicinity);
                 world.static_index.near(&bounds, &mut near);
                 for at in &near {
@@ -186,6 +179,23 @@ impl Workspace {
             }
         });
         self.touching.append(&mut self.with_statics);
+    }
+
+    /// Who touches something, in order.
+    fn find_seats(&mut self) {
+        self.seats.clear();
+        self.seats.resize(self.states.len(), 0);
+        for Touching { a, b, .. } in &self.touching {
+            self.seats[*a as usize] = 1;
+            if let Ok(b) = b {
+                self.seats[*b as usize] = 1;
+            }
+        }
+        self.members.clear();
+        for (number, seat) in self.seats.iter_mut().enumerate().filter(|(_, touches)| **touches == 1) {
+            *seat = self.members.len() as u32;
+            self.members.push(number as u32);
+        }
     }
 
     /// Where what each of the crew remembers begins.
@@ -218,17 +228,28 @@ struct Gathering<'a> {
     world: &'a World,
     moment: &'a Moment<'a, World>,
     participants: &'a [Participant<'a>],
+    /// The number of each participant.
+    members: &'a [u32],
     known_from: &'a [u32],
     meetings: &'a mut Meetings,
 }
 
 impl Gathering<'_> {
     /// Lets those who touch meet, with what they remember of each other.
-    fn meet(&mut self, touching: &[Touching]) -> Seen {
+    fn meet(&mut self, touching: &[Touching], seats: &[u32]) -> Seen {
         let (world, participants) = (self.world, self.participants);
+        let seat = |number: u32| seats[number as usize];
+        let sides = |at: usize| match touching[at] {
+            Touching { a, b: Ok(b), .. } => {
+                (seat(a), Some(seat(b)), Partner::Body(participants[seat(b) as usize].body.id))
+            }
+            Touching { a, b: Err(object), .. } => {
+                (seat(a), None, Partner::Static(world.statics[object as usize].id))
+            }
+        };
         let (nothing, new_touches) = (PairMemory::default(), AtomicU32::new(0));
         let mut meetings = std::mem::take(self.meetings);
-        meetings.fill(participants, &world.rule, touching.len(), |at| {
+        meetings.fill(participants, &world.rule, touching.len(), sides, |at| {
             let Touching { a, b, manifold } = &touching[at];
             let memory = self.recall(*a, *b);
             // A pair with a stranger is seen from both sides; the smaller body counts it.
@@ -236,29 +257,29 @@ impl Gathering<'_> {
                 new_touches.fetch_add(1, Relaxed);
             }
             let memory = memory.unwrap_or(&nothing);
-            let first = &participants[*a as usize];
+            let first = &participants[seat(*a) as usize];
             let touch = |surface: &Surface, side: &Inertial| {
                 let surface = first.body.surface.combined(surface);
                 Touch::new(manifold, surface, &first.inertial, side, memory, &world.rule)
             };
             match b {
                 Ok(b) => {
-                    let second = &participants[*b as usize];
-                    let touch = touch(&second.body.surface, &second.inertial);
-                    ((*a, Some(*b), Partner::Body(second.body.id)), touch)
+                    let second = &participants[seat(*b) as usize];
+                    touch(&second.body.surface, &second.inertial)
                 }
                 Err(object) => {
                     let object = &world.statics[*object as usize];
-                    let touch = touch(&object.surface, &Inertial::fixed(object.x));
-                    ((*a, None, Partner::Static(object.id)), touch)
+                    touch(&object.surface, &Inertial::fixed(object.x))
                 }
             }
         });
         *self.meetings = meetings;
         let mut seen = Seen { new_touches: new_touches.into_inner(), ..Seen::default() };
-        for meeting in self.meetings.list().iter().filter(|meeting| self.is_own(meeting.a)) {
-            seen.touches += 1;
-            seen.overlap_m = seen.overlap_m.max(-meeting.gap);
+        for (Touching { a, .. }, meeting) in touching.iter().zip(self.meetings.list()) {
+            if self.is_own(*a) {
+                seen.touches += 1;
+                seen.overlap_m = seen.overlap_m.max(-meeting.gap);
+            }
         }
         seen
     }
@@ -299,16 +320,16 @@ impl Gathering<'_> {
         let certain = heard.map(|standing| standing.rested.len()).min().unwrap_or(iterations);
         let told = tellers.iter().zip(standings).map(|(teller, mut standing)| {
             standing.rested.truncate(certain + 1);
-            let number = *teller as u32;
-            Told { own: self.place(number), partners: self.partners(number), standing: Arc::new(standing) }
+            let seat = *teller as u32;
+            Told { own: self.place_in(seat), partners: self.partners(seat), standing: Arc::new(standing) }
         });
         let told = told.collect();
         let mut flights = Vec::new();
-        hands::find(&mut flights, self.moment.crew.len(), |range, found| {
-            for at in range.filter(|at| responder.meets(*at)) {
-                let flight = responder.onward(self.world, tick, at, &self.participants[at], self.meetings);
-                found.push((self.moment.crew[at].0, flight));
-            }
+        // The crew is numbered first.
+        let own = self.members.partition_point(|number| self.is_own(*number));
+        hands::fill(&mut flights, own, |seat| {
+            let flight = responder.onward(self.world, tick, seat, &self.participants[seat], self.meetings);
+            (self.place_in(seat as u32), flight)
         });
         let complete = certain >= iterations;
         // Who is held takes a contact step, and flies from the next tick; who bounces flies from this one.
@@ -317,15 +338,15 @@ impl Gathering<'_> {
     }
 
     /// The states of the crew once strangers have pushed it.
-    fn pushed(&self, responder: &Responder) -> Vec<BodyState> {
-        let pushed = |(at, participant): (usize, &Participant)| match responder.meets(at) {
-            true => responder.pushed(self.world, at, participant),
-            false => participant.state,
-        };
-        self.participants[..self.moment.crew.len()].iter().enumerate().map(pushed).collect()
+    fn pushed(&self, states: &[BodyState], responder: &Responder) -> Vec<BodyState> {
+        let mut states = states[..self.moment.crew.len()].to_vec();
+        for (seat, number) in self.members.iter().enumerate().filter(|(_, number)| self.is_own(**number)) {
+            states[*number as usize] = responder.pushed(self.world, seat, &self.participants[seat]);
+        }
+        states
     }
 
-    /// Bodies of the crew that touch a stranger.
+    /// Seats of the bodies of the crew that touch a stranger.
     fn tellers(&self) -> Vec<usize> {
         let mut tellers = Vec::new();
         if self.moment.strangers.is_empty() {
@@ -333,7 +354,8 @@ impl Gathering<'_> {
         }
         for meeting in self.meetings.list() {
             let Some(b) = meeting.b else { continue };
-            match (self.is_own(meeting.a), self.is_own(b)) {
+            let is_own = |seat: u32| self.is_own(self.members[seat as usize]);
+            match (is_own(meeting.a), is_own(b)) {
                 (true, false) => tellers.push(meeting.a as usize),
                 (false, true) => tellers.push(b as usize),
                 _ => {}
@@ -344,20 +366,24 @@ impl Gathering<'_> {
         tellers
     }
 
-    /// Everything that the body with a number touches.
-    fn partners(&self, number: u32) -> Vec<PartnerKey> {
+    /// Everything that the body in a seat touches.
+    fn partners(&self, seat: u32) -> Vec<PartnerKey> {
         let side = |meeting: &Meeting| match meeting {
-            Meeting { a, .. } if *a == number => Some(self.partner(meeting)),
-            Meeting { a, b: Some(b), .. } if *b == number => Some(PartnerKey::Body(self.place(*a))),
+            Meeting { a, .. } if *a == seat => Some(self.partner(meeting)),
+            Meeting { a, b: Some(b), .. } if *b == seat => Some(PartnerKey::Body(self.place_in(*a))),
             _ => None,
         };
         self.meetings.list().iter().filter_map(side).collect()
     }
 
+    fn place_in(&self, seat: u32) -> Place {
+        self.place(self.members[seat as usize])
+    }
+
     /// What the first side of a meeting touches.
     fn partner(&self, meeting: &Meeting) -> PartnerKey {
         match (meeting.b, meeting.with) {
-            (Some(b), _) => PartnerKey::Body(self.place(b)),
+            (Some(b), _) => PartnerKey::Body(self.place_in(b)),
             (None, Partner::Static(StaticId(id))) => PartnerKey::Static(id),
             (None, Partner::Body(_)) => unreachable!("only static geometry takes no part"),
         }
@@ -369,10 +395,10 @@ impl Gathering<'_> {
         let remembered = |at: u32| {
             let meeting = &meetings[at as usize];
             let memory = Memory::Pair(self.meetings.touch(at as usize).memory());
-            let own = self.place(meeting.a);
+            let own = self.place_in(meeting.a);
             match meeting.b {
-                Some(b) if !self.is_own(meeting.a) => {
-                    Remembered { own: self.place(b), partner: PartnerKey::Body(own), memory }
+                Some(b) if !self.is_own(self.members[meeting.a as usize]) => {
+                    Remembered { own: self.place_in(b), partner: PartnerKey::Body(own), memory }
                 }
                 _ => Remembered { own, partner: self.partner(meeting), memory },
             }
@@ -380,7 +406,7 @@ impl Gathering<'_> {
         // Pairs of bodies come first, then static geometry, each in order: with no strangers this is a merge.
         let mut order: Vec<u32> = Vec::with_capacity(meetings.len());
         let bodies = meetings.partition_point(|meeting| meeting.b.is_some()) as u32;
-        let own = |at: u32| self.place(meetings[at as usize].a);
+        let own = |at: u32| self.place_in(meetings[at as usize].a);
         let mut statics = (bodies..meetings.len() as u32).peekable();
         for at in 0..bodies {
             while let Some(earlier) = statics.next_if(|object| own(*object) < own(at)) {

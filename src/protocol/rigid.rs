@@ -9,11 +9,27 @@ use crate::hands;
 use crate::math::Vec3;
 use crate::physics::response::Standing;
 use crate::physics::{Aabb, Action, Deed, Flight, World, first_static_touch, first_touch};
+use crate::sync::{Mutex, lock};
 use crate::time::Tick;
 
 thread_local! {
     /// Work space. What survives a call changes no answer.
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
+}
+
+/// Work space of those whom a pool helps: on whichever of its threads they go on, they find it again.
+static HELPED: Mutex<Vec<Box<Workspace>>> = Mutex::new(Vec::new());
+
+/// Does something that needs work space.
+fn with_workspace<R>(work: impl FnOnce(&mut Workspace) -> R) -> R {
+    if !hands::is_helped() {
+        return WORKSPACE.with_borrow_mut(work);
+    }
+    // A thread that waits for others of its pool may take up the work of somebody else.
+    let mut space = lock(&HELPED).pop().unwrap_or_default();
+    let done = work(&mut space);
+    lock(&HELPED).push(space);
+    done
 }
 
 impl Dynamics for World {
@@ -51,7 +67,7 @@ impl Dynamics for World {
         }
         let bounds = |(place, flight): &(Place, Flight)| (*place, self.bounds(*place, flight, from, to));
         let bounds: Vec<(Place, Aabb)> = crew.iter().map(bounds).collect();
-        WORKSPACE.with_borrow_mut(|space| {
+        with_workspace(|space| {
             for &(a, b) in space.neighbours.pairs(&bounds, |_| Vec3::zeros()) {
                 earliest.look(|last| first_touch(self, of(a as usize), of(b as usize), from, last));
             }
@@ -66,9 +82,7 @@ impl Dynamics for World {
     }
 
     fn respond(&self, tick: Tick, moment: &Moment<World>) -> Response<World> {
-        WORKSPACE.with_borrow_mut(|space| {
-            hands::with_help(moment.crew.len(), || gathering::respond(self, tick, moment, space))
-        })
+        with_workspace(|space| gathering::respond(self, tick, moment, space))
     }
 
     fn subject(action: &Action) -> Place {

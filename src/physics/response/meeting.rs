@@ -40,6 +40,30 @@ pub struct Meeting {
 }
 
 impl Meeting {
+    fn of((a, b, with): Sides) -> Self {
+        Meeting {
+            a,
+            b,
+            with,
+            gap: f64::INFINITY,
+            was_hard: false,
+            waits: false,
+            parts: false,
+            is_held: false,
+            bounced_in: 0,
+            impulse: (Vec3::zeros(), Vec3::zeros(), Vec3::zeros()),
+            moved: None,
+        }
+    }
+
+    /// Takes down what there is to know of its touch at the start.
+    fn note(&mut self, participants: &[Participant], rule: &Rule, touch: &Touch) {
+        let twist = |place: u32| Twist::of(&participants[place as usize].state);
+        self.gap = touch.gap;
+        self.was_hard = touch.is_hard(&twist(self.a), &self.b.map_or(Twist::ZERO, twist), rule);
+        self.impulse = touch.impulse();
+    }
+
     /// The participants on its two sides.
     pub fn sides(&self) -> impl Iterator<Item = u32> + use<> {
         [Some(self.a), self.b].into_iter().flatten()
@@ -66,21 +90,26 @@ impl Meetings {
 
     /// The next meeting.
     pub fn push(&mut self, participants: &[Participant], rule: &Rule, sides: Sides, touch: Touch) {
-        self.list.push(noted(participants, rule, sides, &touch));
+        let mut meeting = Meeting::of(sides);
+        meeting.note(participants, rule, &touch);
+        self.list.push(meeting);
         self.touches.push(touch);
     }
 
-    /// So many meetings in the place of those there were.
+    /// So many meetings, in the place of those there were.
     pub fn fill(
         &mut self,
         participants: &[Participant],
         rule: &Rule,
         count: usize,
-        make: impl Fn(usize) -> (Sides, Touch) + Sync + Send,
+        sides: impl Fn(usize) -> Sides + Sync + Send,
+        make: impl Fn(usize) -> Touch + Sync + Send,
     ) {
-        hands::fill_both(&mut self.list, &mut self.touches, count, |at| {
-            let (sides, touch) = make(at);
-            (noted(participants, rule, sides, &touch), touch)
+        hands::fill(&mut self.list, count, |at| Meeting::of(sides(at)));
+        hands::fill_along(&mut self.touches, &mut self.list, |at, meeting| {
+            let touch = make(at);
+            meeting.note(participants, rule, &touch);
+            touch
         });
     }
 
@@ -100,22 +129,5 @@ impl Meetings {
 
     pub(super) fn each(&mut self, act: impl Fn(&mut Meeting, &mut Touch) + Sync) {
         hands::each_pair(&mut self.list, &mut self.touches, |_, meeting, touch| act(meeting, touch));
-    }
-}
-
-fn noted(participants: &[Participant], rule: &Rule, (a, b, with): Sides, touch: &Touch) -> Meeting {
-    let twist = |place: u32| Twist::of(&participants[place as usize].state);
-    Meeting {
-        a,
-        b,
-        with,
-        gap: touch.gap,
-        was_hard: touch.is_hard(&twist(a), &b.map_or(Twist::ZERO, twist), rule),
-        waits: false,
-        parts: false,
-        is_held: false,
-        bounced_in: 0,
-        impulse: touch.impulse(),
-        moved: None,
     }
 }

@@ -6,6 +6,7 @@
 use super::meeting::{Meeting, Meetings};
 use super::row::{Inertial, Twist};
 use super::standing::{Partner, Standing};
+use super::touch::Touch;
 use crate::hands;
 use crate::math::{Vec3, renormalised, rotation_exp};
 use crate::physics::flight::Flight;
@@ -109,9 +110,8 @@ impl Responder {
 
     /// Finds the order of everybody's meetings.
     fn gather(&mut self, participants: &[Participant], meetings: &[Meeting]) {
-        self.parties.clear();
-        self.parties.extend(participants.iter().map(|participant| {
-            let twist = Twist::of(&participant.state);
+        hands::fill(&mut self.parties, participants.len(), |place| {
+            let twist = Twist::of(&participants[place].state);
             Party {
                 first: 0,
                 count: 0,
@@ -121,7 +121,7 @@ impl Responder {
                 rested: twist,
                 moved: Twist::ZERO,
             }
-        }));
+        });
         for place in meetings.iter().flat_map(Meeting::sides) {
             self.parties[place as usize].count += 1;
         }
@@ -238,7 +238,7 @@ impl Responder {
             }
             let seen =
                 |party: &Party, side: u32| if side as usize == place { party.now } else { party.before };
-            if self.is_hard(at as usize, seen, world, meetings) {
+            if self.is_hard(meeting, meetings.touch(at as usize), seen, world) {
                 best = Some((meeting.gap, at));
             }
         }
@@ -249,18 +249,17 @@ impl Responder {
     /// start, and that has been looked at.
     fn is_hard(
         &self,
-        at: usize,
+        meeting: &Meeting,
+        touch: &Touch,
         velocities: impl Fn(&Party, u32) -> Twist,
         world: &World,
-        meetings: &Meetings,
     ) -> bool {
-        let meeting = &meetings.list()[at];
         // Whoever changes its velocity stirs both sides of all its meetings.
         if !self.stirred[meeting.a as usize] {
             return meeting.was_hard;
         }
         let of = |side: u32| velocities(&self.parties[side as usize], side);
-        meetings.touch(at).is_hard(&of(meeting.a), &meeting.b.map_or(Twist::ZERO, of), &world.rule)
+        touch.is_hard(&of(meeting.a), &meeting.b.map_or(Twist::ZERO, of), &world.rule)
     }
 
     /// The meeting that a participant has told it names, if that meeting takes part here.
@@ -281,18 +280,15 @@ impl Responder {
     /// Resting touches: every body is split evenly among its touches, each pair solved on its own, the results
     /// added up. Touches that are still hard wait for the next tick.
     fn rest(&mut self, world: &World, participants: &[Participant], meetings: &mut Meetings) {
-        for at in 0..meetings.list().len() {
-            let waits = self.is_hard(at, |party, _| party.now, world, meetings);
-            let bounced = meetings.list()[at].bounced_in > 0;
-            if waits || bounced {
-                let (meeting, touch) = meetings.get_mut(at);
-                meeting.waits = waits;
-                if waits {
-                    touch.release();
-                }
+        meetings.each(|meeting, touch| {
+            meeting.waits = self.is_hard(meeting, touch, |party, _| party.now, world);
+            if meeting.waits {
+                touch.release();
+            }
+            if meeting.waits || meeting.bounced_in > 0 {
                 meeting.impulse = touch.impulse();
             }
-        }
+        });
         self.add_up(world, participants, meetings.list(), 0);
         for iteration in 1..=world.rule.iterations as usize {
             let is_last = iteration == world.rule.iterations as usize;
@@ -419,11 +415,6 @@ impl Responder {
             v: party.rested.v - world.gravity * world.time.tick_s,
             w: party.rested.w,
         }
-    }
-
-    /// Whether a participant meets anybody.
-    pub fn meets(&self, place: usize) -> bool {
-        self.parties[place].count > 0
     }
 
     fn meetings_of(&self, place: usize) -> &[u32] {

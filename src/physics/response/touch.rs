@@ -43,7 +43,7 @@ impl Patch {
     fn at(middle: Vec3, normal: Vec3, a: &Inertial, b: &Inertial) -> Self {
         let along = any_perpendicular(normal);
         let across = normal.cross(&along);
-        let rows = [along, across].map(|dir| Row::tangent(dir, middle, a, b));
+        let rows = [Row::tangent(along, middle, a, b), Row::tangent(across, middle, a, b)];
         Patch { rows, rubbed: [0.0; 3] }
     }
 }
