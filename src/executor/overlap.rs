@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use actix::prelude::*;
 use crossbeam::channel::{self, Receiver, Sender};
@@ -21,6 +22,9 @@ use crate::overlap_bridge::{Bridge, Crew, Seen, TickReport, Worker};
 use crate::panics::words_of;
 use crate::physics::World;
 use crate::time::Tick;
+
+/// How long a worker waits for its next orders without going to sleep.
+const WATCHFUL: Duration = Duration::from_micros(300);
 
 /// What is told about a tick as soon as it is over.
 pub type OnTick<'a> = &'a mut dyn FnMut(Tick, &Bridge, &TickReport);
@@ -94,6 +98,11 @@ struct Look {
     glance: Glance,
 }
 
+/// Look whether there is anything to do, rather than go to sleep.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct StayAwake;
+
 /// What a worker answers.
 enum Reply {
     Seen(Seen),
@@ -108,6 +117,10 @@ struct WorkerActor {
     number: usize,
     worker: Worker,
     answers: Sender<Said>,
+    /// Whether no other worker needs its thread.
+    alone: bool,
+    /// Until when it stays awake; nothing if it sleeps.
+    awake_until: Option<Instant>,
 }
 
 impl WorkerActor {
@@ -124,27 +137,50 @@ impl WorkerActor {
         // Whoever no longer listens has ended the run.
         let _ = self.answers.send((self.number, said));
     }
+
+    /// The next orders come soon, and being woken takes long: stays awake for a while.
+    fn stay_awake(&mut self, context: &mut Context<Self>) {
+        if self.alone && self.awake_until.replace(Instant::now() + WATCHFUL).is_none() {
+            context.notify(StayAwake);
+        }
+    }
 }
 
 impl Actor for WorkerActor {
     type Context = Context<Self>;
 }
 
+impl Handler<StayAwake> for WorkerActor {
+    type Result = ();
+
+    fn handle(&mut self, _: StayAwake, context: &mut Context<Self>) {
+        if self.awake_until.is_some_and(|until| Instant::now() < until) {
+            // Others may need the core.
+            thread::yield_now();
+            context.notify(StayAwake);
+        } else {
+            self.awake_until = None;
+        }
+    }
+}
+
 impl Handler<Step> for WorkerActor {
     type Result = ();
 
-    fn handle(&mut self, step: Step, _: &mut Context<Self>) {
+    fn handle(&mut self, step: Step, context: &mut Context<Self>) {
         self.answer(move |worker| Reply::Done(step.orders.carry_out(worker.engine.as_mut())));
+        self.stay_awake(context);
     }
 }
 
 impl Handler<Look> for WorkerActor {
     type Result = ();
 
-    fn handle(&mut self, look: Look, _: &mut Context<Self>) {
+    fn handle(&mut self, look: Look, context: &mut Context<Self>) {
         self.answer(move |worker| {
             Reply::Seen(Seen { meetings: worker.scout.look(&look.glance), cpu_s: 0.0 })
         });
+        self.stay_awake(context);
     }
 }
 
@@ -197,8 +233,10 @@ fn stage(
 ) {
     System::new().block_on(async {
         let arbiters: Vec<Arbiter> = (0..arbiters).map(|_| Arbiter::new()).collect();
+        let alone = arbiters.len() > 1 && arbiters.len() == workers.len();
         let workers = workers.into_iter().enumerate().map(|(number, worker)| {
-            let worker = WorkerActor { number, worker, answers: answers.clone() };
+            let answers = answers.clone();
+            let worker = WorkerActor { number, worker, answers, alone, awake_until: None };
             WorkerActor::start_in_arbiter(&arbiters[number % arbiters.len()].handle(), |_| worker)
         });
         let _ = give.send(workers.collect());
