@@ -26,7 +26,10 @@ pub(crate) fn accept_help(helpers: Arc<ThreadPool>) {
 
 /// Does some work on so many bodies, with help if there is any and it is worth it.
 pub(crate) fn with_help<R: Send>(bodies: usize, work: impl FnOnce() -> R + Send) -> R {
-    let helpers = HELPERS.with_borrow(|helpers| helpers.clone().filter(|_| bodies >= WORTH_HELP));
+    if bodies < WORTH_HELP {
+        return work();
+    }
+    let helpers = HELPERS.with_borrow(Clone::clone);
     match helpers {
         Some(helpers) => helpers.install(work),
         None => work(),

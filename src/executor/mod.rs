@@ -10,6 +10,7 @@ pub mod epochs;
 mod groups;
 mod letterbox;
 pub mod overlap;
+mod placement;
 mod report;
 pub mod sequential;
 mod stage;

@@ -13,6 +13,7 @@ use actix::prelude::*;
 use crossbeam::channel::{self, Receiver, Sender};
 
 use super::census::thread_cpu;
+use super::placement::begin_on_core;
 use super::{RunError, Tally};
 use crate::frame::Frame;
 use crate::overlap::look::Glance;
@@ -233,6 +234,9 @@ fn stage(
 ) {
     System::new().block_on(async {
         let arbiters: Vec<Arbiter> = (0..arbiters).map(|_| Arbiter::new()).collect();
+        for (number, arbiter) in arbiters.iter().enumerate() {
+            arbiter.spawn_fn(move || begin_on_core(number));
+        }
         let alone = arbiters.len() > 1 && arbiters.len() == workers.len();
         let workers = workers.into_iter().enumerate().map(|(number, worker)| {
             let answers = answers.clone();

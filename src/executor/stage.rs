@@ -8,6 +8,7 @@ use actix::prelude::*;
 use crossbeam::channel;
 use rayon::ThreadPoolBuilder;
 
+use super::placement::begin_on_core;
 use super::census::thread_cpu;
 use super::timewarp::{Runtime, Seat, share};
 use crate::entity::{Account, EntityActor, GiveAccount, StepNow};
@@ -50,13 +51,19 @@ pub(super) fn stage(
     let system = System::new();
     system.block_on(async {
         let arbiters: Vec<Arbiter> = (0..cores).map(|_| Arbiter::new()).collect();
+        for (number, arbiter) in arbiters.iter().enumerate() {
+            arbiter.spawn_fn(move || begin_on_core(number));
+        }
         let _ = runtime.seats.set(arbiters.iter().map(|arbiter| Seat::new(arbiter.handle())).collect());
         if lane == Lane::Actors {
             start_buckets(runtime, &arbiters).await;
         }
         start_entities(runtime, entities, &arbiters).await;
         if cores > 1 && runtime.commons.world.bodies.at_start().len() >= WORTH_HELP {
-            let pool = ThreadPoolBuilder::new().num_threads(cores).thread_name(|at| format!("helper-{at}"));
+            let pool = ThreadPoolBuilder::new()
+                .num_threads(cores)
+                .thread_name(|number| format!("helper-{number}"))
+                .start_handler(begin_on_core);
             // Without helpers it takes longer, and that is all.
             for (arbiter, pool) in arbiters.iter().zip(std::iter::repeat(pool.build().ok().map(Arc::new))) {
                 arbiter.spawn_fn(move || pool.into_iter().for_each(accept_help));

@@ -69,7 +69,7 @@ pub(crate) struct Runtime {
     me: Weak<Runtime>,
     pub commons: Commons,
     /// Entities in the order of their ids; more may come.
-    pub(super) addresses: boxcar::Vec<Addr<EntityActor>>,
+    pub(super) addresses: Arc<boxcar::Vec<Addr<EntityActor>>>,
     /// All entities there were at the start have an address.
     pub(super) started: AtomicBool,
     /// The buckets, if they are actors.
@@ -194,11 +194,10 @@ impl Runtime {
                     graph.woke(&woken, floor);
                 }
                 // One wake-up for the arbiter, which then wakes its own.
-                let addresses: Vec<Addr<EntityActor>> =
-                    woken.iter().map(|id| self.addresses[id.0 as usize].clone()).collect();
+                let addresses = self.addresses.clone();
                 seat.arbiter.spawn_fn(move || {
-                    for address in addresses {
-                        address.do_send(WakeUp);
+                    for id in woken {
+                        addresses[id.0 as usize].do_send(WakeUp);
                     }
                 });
             }
@@ -315,7 +314,7 @@ pub fn run(
         let runtime = Arc::new_cyclic(|me| Runtime {
             me: me.clone(),
             commons,
-            addresses: boxcar::Vec::new(),
+            addresses: Arc::default(),
             started: AtomicBool::new(false),
             buckets: OnceLock::new(),
             seats: OnceLock::new(),
