@@ -8,7 +8,7 @@ use std::time::Duration;
 use anachron::Simulation;
 use anachron::math::{Vec3, rotation_exp};
 use anachron::physics::contact::{Placed, contact};
-use anachron::physics::response::{Inertial, Meeting, PairMemory, Participant, Partner, Responder, Touch};
+use anachron::physics::response::{Inertial, Meetings, PairMemory, Participant, Partner, Responder, Touch};
 use anachron::physics::{Flight, Shape, World, first_static_touch, first_touch, touching, touching_static};
 use anachron::scenarios::{Request, build};
 use anachron::scene::{self, Body, Scene, StaticObject};
@@ -112,7 +112,7 @@ fn response(criterion: &mut Criterion) {
 }
 
 /// All touches at the end of a run, each with the memory of a tick of rest.
-fn settled(simulation: &Simulation) -> (Vec<Participant<'_>>, Vec<Meeting>) {
+fn settled(simulation: &Simulation) -> (Vec<Participant<'_>>, Meetings) {
     let mut states: Vec<BodyState> = Vec::new();
     let run = simulation.run(|frame| {
         states = frame.bodies.iter().map(|(_, state)| *state).collect();
@@ -126,27 +126,27 @@ fn settled(simulation: &Simulation) -> (Vec<Participant<'_>>, Vec<Meeting>) {
     let mut warm = cold.clone();
     for _ in 0..20 {
         Responder::default().respond(world, &participants, &mut warm);
-        let memories: Vec<PairMemory> = warm.iter().map(|meeting| meeting.touch.memory()).collect();
+        let memories: Vec<PairMemory> = (0..warm.list().len()).map(|at| warm.touch(at).memory()).collect();
         warm = touches(world, &participants, &memories);
     }
-    assert!(warm.len() >= world.bodies.len(), "a resting stack touches from top to bottom");
+    assert!(warm.list().len() >= world.bodies.len(), "a resting stack touches from top to bottom");
     (participants, warm)
 }
 
 /// What touches among the participants: pairs of bodies, then static geometry.
-fn touches(world: &World, participants: &[Participant], memories: &[PairMemory]) -> Vec<Meeting> {
+fn touches(world: &World, participants: &[Participant], memories: &[PairMemory]) -> Meetings {
     let nothing = PairMemory::default();
-    let mut meetings: Vec<Meeting> = Vec::new();
+    let mut meetings = Meetings::default();
     for (a, first) in participants.iter().enumerate() {
         for (b, second) in participants.iter().enumerate().skip(a + 1) {
             let manifold = touching(&world.rule, first.body, &first.state, second.body, &second.state);
             if let Some(manifold) = manifold {
                 let surface = first.body.surface.combined(&second.body.surface);
-                let memory = memories.get(meetings.len()).unwrap_or(&nothing);
+                let memory = memories.get(meetings.list().len()).unwrap_or(&nothing);
                 let touch =
                     Touch::new(&manifold, surface, &first.inertial, &second.inertial, memory, &world.rule);
                 let with = Partner::Body(second.body.id);
-                meetings.push(Meeting { a: a as u32, b: Some(b as u32), with, touch });
+                meetings.push(participants, &world.rule, (a as u32, Some(b as u32), with), touch);
             }
         }
     }
@@ -154,10 +154,11 @@ fn touches(world: &World, participants: &[Participant], memories: &[PairMemory])
         for object in &world.statics {
             if let Some(manifold) = touching_static(&world.rule, first.body, &first.state, object) {
                 let surface = first.body.surface.combined(&object.surface);
-                let memory = memories.get(meetings.len()).unwrap_or(&nothing);
+                let memory = memories.get(meetings.list().len()).unwrap_or(&nothing);
                 let fixed = Inertial::fixed(object.x);
                 let touch = Touch::new(&manifold, surface, &first.inertial, &fixed, memory, &world.rule);
-                meetings.push(Meeting { a: a as u32, b: None, with: Partner::Static(object.id), touch });
+                let with = Partner::Static(object.id);
+                meetings.push(participants, &world.rule, (a as u32, None, with), touch);
             }
         }
     }

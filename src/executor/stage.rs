@@ -8,8 +8,8 @@ use actix::prelude::*;
 use crossbeam::channel;
 use rayon::ThreadPoolBuilder;
 
-use super::placement::begin_on_core;
 use super::census::thread_cpu;
+use super::placement::begin_on_core;
 use super::timewarp::{Runtime, Seat, share};
 use crate::entity::{Account, EntityActor, GiveAccount, StepNow};
 use crate::hands::{WORTH_HELP, accept_help};

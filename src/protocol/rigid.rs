@@ -18,7 +18,7 @@ thread_local! {
 }
 
 /// Work space of those whom a pool helps: on whichever of its threads they go on, they find it again.
-static HELPED: Mutex<Vec<Box<Workspace>>> = Mutex::new(Vec::new());
+static HELPED: Mutex<Vec<Workspace>> = Mutex::new(Vec::new());
 
 /// Does something that needs work space.
 fn with_workspace<R>(work: impl FnOnce(&mut Workspace) -> R) -> R {

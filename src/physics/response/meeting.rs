@@ -75,7 +75,7 @@ pub type Sides = (u32, Option<u32>, Partner);
 
 /// All meetings of one tick, in order: pairs of bodies by ascending ids first, then touches with static geometry by
 /// ascending body and static id.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Meetings {
     list: Vec<Meeting>,
     touches: Vec<Touch>,
