@@ -5,7 +5,7 @@
 
 use crate::math::{Vec3, rotation_exp};
 use crate::physics::mass::Inertia;
-use crate::physics::shape::Aabb;
+use crate::physics::shape::{Aabb, Shape};
 use crate::physics::tumble::Tumble;
 use crate::physics::world::{BodyDef, World};
 use crate::state::BodyState;
@@ -28,6 +28,15 @@ impl Flight {
             return self.spinning_state_at(world, tick);
         }
         FlightCursor::new(*self).state_at(world, body, tick)
+    }
+
+    /// The state at `tick`, but for a ball without its turn: where it touches something does not depend on that.
+    #[inline]
+    pub fn touching_state_at(&self, world: &World, body: &BodyDef, tick: Tick) -> BodyState {
+        if !matches!(body.shape, Shape::Sphere { .. }) {
+            return self.state_at(world, body, tick);
+        }
+        BodyState { x: self.position_at(world, tick), v: self.velocity_at(world, tick), ..self.origin }
     }
 
     /// The state of a body that does not tumble: closed form.

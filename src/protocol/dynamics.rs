@@ -148,6 +148,27 @@ pub struct Response<D: Dynamics + ?Sized> {
     pub seen: Seen,
 }
 
+impl<D: Dynamics + ?Sized> Response<D> {
+    /// New flights of the bodies that touched something, with their numbers in the crew.
+    pub fn numbered<'a>(
+        &'a self,
+        crew: &'a [(Place, D::Flight)],
+    ) -> impl Iterator<Item = (usize, &'a D::Flight)> + 'a {
+        let mut next = 0;
+        self.flights.iter().map(move |(place, flight)| {
+            // Where most have touched something, the next of them is the next of the crew.
+            let number = match crew.get(next) {
+                Some((own, _)) if own == place => next,
+                _ => crew
+                    .binary_search_by_key(place, |(own, _)| *own)
+                    .expect("invariant: responses are of the crew"),
+            };
+            next = number + 1;
+            (number, flight)
+        })
+    }
+}
+
 /// The standing of one body of the crew.
 pub struct Told<D: Dynamics + ?Sized> {
     /// Which body.

@@ -62,18 +62,19 @@ pub(super) fn respond(
 ) -> Response<World> {
     // What bodies that are solved together do to each other is not settled here.
     let bridging = world.bridging.as_deref().filter(|_| moment.together);
-    space.evaluate(world, tick, moment);
+    space.evaluate(world, tick, moment, bridging.is_some());
     space.find_pairs(world, moment, bridging.is_none());
     space.find_touches(world, moment, bridging.is_none());
     space.find_known(moment);
     space.find_seats();
     let mut participants = recycled(std::mem::take(&mut space.participants));
     hands::fill(&mut participants, space.members.len(), |seat| {
-        let number = space.members[seat] as usize;
-        let stranger = number.checked_sub(moment.crew.len()).map(|at| &moment.strangers[at]);
+        let number = space.members[seat];
+        let stranger = (number as usize).checked_sub(moment.crew.len()).map(|at| &moment.strangers[at]);
         let standing = stranger.and_then(|stranger| stranger.standing.as_deref());
-        let body = &world.bodies[place_of(moment, number as u32) as usize];
-        Participant { standing, ..Participant::new(body, space.states[number]) }
+        let (place, flight) = flier(moment, number);
+        let body = &world.bodies[place as usize];
+        Participant { standing, ..Participant::new(body, flight.state_at(world, body, tick)) }
     });
     let mut gathering = Gathering {
         world,
@@ -100,15 +101,15 @@ fn recycled<'b>(mut participants: Vec<Participant<'_>>) -> Vec<Participant<'b>> 
 }
 
 impl Workspace {
-    /// The states of the crew, then those of the strangers.
-    fn evaluate(&mut self, world: &World, tick: Tick, moment: &Moment<World>) {
-        let crew = moment.crew.len();
-        hands::fill(&mut self.states, crew + moment.strangers.len(), |at| {
-            let (place, flight) = match moment.crew.get(at) {
-                Some((place, flight)) => (*place, flight),
-                None => (moment.strangers[at - crew].body, &moment.strangers[at - crew].flight),
-            };
-            flight.state_at(world, &world.bodies[place as usize], tick)
+    /// The states of the crew, then those of the strangers; in full, or as far as they say who touches whom.
+    fn evaluate(&mut self, world: &World, tick: Tick, moment: &Moment<World>, in_full: bool) {
+        hands::fill(&mut self.states, moment.crew.len() + moment.strangers.len(), |number| {
+            let (place, flight) = flier(moment, number as u32);
+            let body = &world.bodies[place as usize];
+            match in_full {
+                true => flight.state_at(world, body, tick),
+                false => flight.touching_state_at(world, body, tick),
+            }
         });
     }
 
@@ -214,13 +215,20 @@ impl Workspace {
     }
 }
 
-/// The body with a number: the crew is numbered first, then the strangers.
-fn place_of(moment: &Moment<World>, number: u32) -> Place {
+/// The body with a number, and how it flies: the crew is numbered first, then the strangers.
+fn flier<'a>(moment: &Moment<'a, World>, number: u32) -> (Place, &'a Flight) {
     let number = number as usize;
     match moment.crew.get(number) {
-        Some((place, _)) => *place,
-        None => moment.strangers[number - moment.crew.len()].body,
+        Some((place, flight)) => (*place, flight),
+        None => {
+            let stranger = &moment.strangers[number - moment.crew.len()];
+            (stranger.body, &stranger.flight)
+        }
     }
+}
+
+fn place_of(moment: &Moment<World>, number: u32) -> Place {
+    flier(moment, number).0
 }
 
 /// The participants and meetings of one tick, as a crew sees them.
@@ -285,12 +293,16 @@ impl Gathering<'_> {
     }
 
     /// What two remember of each other. A pair inside the crew is remembered from its smaller side, but its bodies may
-    /// have come together from different crews.
+    /// have come together from different crews, or one of them may have left.
     fn recall(&self, a: u32, b: Result<u32, u32>) -> Option<&PairMemory> {
+        let memories = self.moment.memories;
         let find = |own: u32, partner: PartnerKey| {
-            let from = *self.known_from.get(own as usize)? as usize;
             let place = self.place(own);
-            let mut known = self.moment.memories[from..].iter().take_while(|known| known.own == place);
+            let from = match self.known_from.get(own as usize) {
+                Some(from) => *from as usize,
+                None => memories.partition_point(|known| known.own < place),
+            };
+            let mut known = memories[from..].iter().take_while(|known| known.own == place);
             known.find(|known| known.partner == partner)?.memory.pair()
         };
         match b {

@@ -7,7 +7,7 @@ use thin_vec::ThinVec;
 
 use super::bucket::{Bucket, Entry, Found, Track};
 use super::dynamics::{Crew, Dynamics, Place};
-use super::entity::{Plan, Written};
+use super::entity::{Leg, Plan, Written};
 use super::fault::Fault;
 use super::grid::Grid;
 use super::layout::{Layout, Stop};
@@ -42,7 +42,7 @@ impl<D: Dynamics> Search<D> {
         let mut later: ThinVec<Crew<D>> =
             plan.legs.iter_mut().map(|leg| std::mem::take(&mut leg.crew)).collect();
         let mut last = plan.last;
-        let mut covered = bounds(dynamics, &crew, &later, (plan.first, last));
+        let mut covered = bounds(dynamics, &crew, (&later, &plan.legs), (plan.first, last));
         let is_fast = |at: usize, bounds: &Aabb| {
             let level = grid.level_of(dynamics.radius(crew[at].0));
             grid.coverage(bounds, level) > CELLS_MAX
@@ -50,7 +50,7 @@ impl<D: Dynamics> Search<D> {
         while last > plan.first && covered.iter().enumerate().any(|(at, bounds)| is_fast(at, bounds)) {
             last = plan.first + (last - plan.first) / 2;
             later.truncate((last - plan.first) as usize);
-            covered = bounds(dynamics, &crew, &later, (plan.first, last));
+            covered = bounds(dynamics, &crew, (&later, &plan.legs), (plan.first, last));
         }
         let ticks = (plan.first, last);
         let known = plan.layout.take().filter(|layout| layout.fits(&crew, &covered));
@@ -150,20 +150,29 @@ impl<D: Dynamics> Search<D> {
     }
 }
 
-/// What each of a crew covers: on one flight throughout, or with others at every tick after the first.
+/// What each of a crew covers: on one flight throughout, or on others from the tick after one of its legs.
 fn bounds<D: Dynamics>(
     dynamics: &D,
     crew: &[(Place, D::Flight)],
-    later: &[Crew<D>],
+    (later, legs): (&[Crew<D>], &[Leg<D>]),
     (first, last): (Tick, Tick),
 ) -> SmallVec<[Aabb; 1]> {
     let end = if later.is_empty() { last } else { first };
-    let mut covered: SmallVec<[Aabb; 1]> =
-        crew.iter().map(|(body, flight)| dynamics.bounds(*body, flight, first, end)).collect();
-    for (tick, crew) in (first + 1..).zip(later) {
-        for (bounds, (body, flight)) in covered.iter_mut().zip(crew) {
-            *bounds = bounds.union(&dynamics.bounds(*body, flight, tick, tick));
+    let cover = |(body, flight): &(Place, D::Flight), from, to| dynamics.bounds(*body, flight, from, to);
+    let mut covered: SmallVec<[Aabb; 1]> = crew.iter().map(|flier| cover(flier, first, end)).collect();
+    let Some(latest) = later.last() else { return covered };
+    // Since when everybody flies as it does.
+    let mut since = vec![first; crew.len()];
+    let mut before = crew;
+    for (tick, (leg, then)) in (first..).zip(legs.iter().zip(later)) {
+        for (number, _) in leg.response.numbered(before) {
+            let from = std::mem::replace(&mut since[number], tick + 1);
+            covered[number] = covered[number].union(&cover(&before[number], from, tick));
         }
+        before = then;
+    }
+    for ((covered, flier), since) in covered.iter_mut().zip(latest).zip(since) {
+        *covered = covered.union(&cover(flier, since, last));
     }
     covered
 }

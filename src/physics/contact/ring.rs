@@ -6,7 +6,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 use super::reduce::PointList;
 use super::sphere::local_clearance;
 use super::{ContactPoint, Manifold, Placed};
-use crate::math::Vec3;
+use crate::math::{Quat, Vec3};
 use crate::physics::shape::Shape;
 
 /// Places on the circle where the distance is taken first.
@@ -165,6 +165,9 @@ impl Circle<'_> {
 
 /// A ring with a circle of `radius` and a tube of radius `tube` against another shape. Normals point into the ring.
 pub(super) fn against(ring: &Placed, radius: f64, tube: f64, other: &Placed, reach: f64) -> Manifold {
+    // However a ball is turned, it is met at the same place, to the bit.
+    let is_ball = matches!(other.shape, Shape::Sphere { .. });
+    let other = &Placed { q: if is_ball { Quat::identity() } else { other.q }, ..*other };
     let turn = other.q.inverse() * ring.q;
     let circle = Circle {
         centre: other.q.inverse_transform_vector(&(ring.x - other.x)),

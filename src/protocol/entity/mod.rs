@@ -97,7 +97,7 @@ type Departures<D> = Vec<(Place, Option<<D as Dynamics>::Flight>)>;
 #[derive(Clone)]
 pub(super) struct Leg<D: Dynamics> {
     /// How the crew went on from the tick before.
-    response: Box<Response<D>>,
+    pub(super) response: Box<Response<D>>,
     /// Bodies and their flights at this tick.
     pub(super) crew: Crew<D>,
 }

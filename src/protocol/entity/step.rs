@@ -392,12 +392,12 @@ fn is_holding<D: Dynamics>(response: &Response<D>, bodies: usize) -> bool {
 
 /// The crew as it flies after a response.
 fn after<D: Dynamics>(response: &Response<D>, crew: &Crew<D>) -> Crew<D> {
-    let mut crew = crew.clone();
-    for (place, flight) in &response.flights {
-        let at = crew.binary_search_by_key(place, |(own, _)| *own);
-        crew[at.expect("invariant: responses are of the crew")].1 = flight.clone();
+    // A list of plain numbers is copied at one stroke, unlike a list that may be short.
+    let mut then: Crew<D> = if crew.len() > 1 { Crew::<D>::from_vec(crew.to_vec()) } else { crew.clone() };
+    for (number, flight) in response.numbered(crew) {
+        then[number].1 = flight.clone();
     }
-    crew
+    then
 }
 
 /// What is new about a crew after a response.
