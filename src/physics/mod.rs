@@ -14,7 +14,7 @@ mod mass;
 pub mod measure;
 pub mod response;
 pub mod shape;
-mod statics;
+pub(crate) mod statics;
 mod touching;
 mod tumble;
 mod world;

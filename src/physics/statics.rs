@@ -1,5 +1,7 @@
 //! Which static geometry is near a box: known to everybody, built once.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use parry3d::bounding_volume::Aabb as ParryAabb;
 use parry3d::partitioning::{Bvh, BvhBuildStrategy};
 
@@ -13,6 +15,8 @@ const LINEAR_MAX: usize = 12;
 /// Finds static geometry near a box.
 #[derive(Clone)]
 pub(crate) struct StaticIndex {
+    /// Copies have the same number, others have another.
+    number: u64,
     /// Bounds by position in the world's list.
     bounds: Vec<Aabb>,
     /// Half-spaces have no bounds: always candidates.
@@ -31,7 +35,19 @@ impl StaticIndex {
                 |at: usize| ParryAabb { mins: to_parry(bounds[at].min), maxs: to_parry(bounds[at].max) };
             Bvh::from_iter(BvhBuildStrategy::Binned, leaves.map(|at| (at, leaf(at))))
         });
-        StaticIndex { bounds, everywhere, tree }
+        static BUILT: AtomicU64 = AtomicU64::new(0);
+        StaticIndex { number: BUILT.fetch_add(1, Relaxed), bounds, everywhere, tree }
+    }
+
+    /// What was found by one with another number may be something else.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether the bounds of one static object overlap `near`.
+    #[inline]
+    pub fn is_near(&self, at: u32, near: &Aabb) -> bool {
+        self.bounds[at as usize].overlaps(near)
     }
 
     /// Appends the positions of all static objects whose bounds overlap `near`, in ascending order.

@@ -31,11 +31,15 @@ pub(super) struct Workspace {
     responder: Responder,
     /// Everybody, by number: the crew first, then the strangers.
     states: Vec<BodyState>,
+    /// Who may touch whom: pairs of bodies, and bodies and static geometry.
     pairs: Vec<(u32, u32)>,
+    static_pairs: Vec<(u32, u32)>,
     bounds: Vec<(Place, Aabb)>,
     /// What touches: pairs of bodies, then static geometry, each in order.
     touching: Vec<Touching>,
     with_statics: Vec<Touching>,
+    /// Static geometry near somebody.
+    near: Vec<u32>,
     /// Where what each of the crew remembers begins.
     known_from: Vec<u32>,
     /// The participant with each number, if it is one, and the number of each participant.
@@ -62,9 +66,11 @@ pub(super) fn respond(
 ) -> Response<World> {
     // What bodies that are solved together do to each other is not settled here.
     let bridging = world.bridging.as_deref().filter(|_| moment.together);
-    space.evaluate(world, tick, moment, bridging.is_some());
+    // In a large crew most touch nothing, and then it does not matter how they are turned.
+    let in_full = bridging.is_some() || moment.crew.len() <= SMALL_CREW;
+    space.evaluate(world, tick, moment, in_full);
     space.find_pairs(world, moment, bridging.is_none());
-    space.find_touches(world, moment, bridging.is_none());
+    space.find_touches(world, moment);
     space.find_known(moment);
     space.find_seats();
     let mut participants = recycled(std::mem::take(&mut space.participants));
@@ -74,7 +80,8 @@ pub(super) fn respond(
         let standing = stranger.and_then(|stranger| stranger.standing.as_deref());
         let (place, flight) = flier(moment, number);
         let body = &world.bodies[place as usize];
-        Participant { standing, ..Participant::new(body, flight.state_at(world, body, tick)) }
+        let state = if in_full { space.states[number as usize] } else { flight.state_at(world, body, tick) };
+        Participant { standing, ..Participant::new(body, state) }
     });
     let mut gathering = Gathering {
         world,
@@ -114,15 +121,20 @@ impl Workspace {
     }
 
     /// Pairs that may touch, in the order of their places, the smaller first: pairs of the crew that are near,
-    /// and strangers with those they are known to touch.
+    /// and strangers with those they are known to touch; then static geometry that is near one of the crew.
     fn find_pairs(&mut self, world: &World, moment: &Moment<World>, within_crew: bool) {
         let crew = moment.crew;
         self.pairs.clear();
+        self.static_pairs.clear();
         if !within_crew {
             // Only strangers count.
         } else if crew.len() <= SMALL_CREW {
             for a in 0..crew.len() as u32 {
                 self.pairs.extend((a + 1..crew.len() as u32).map(|b| (a, b)));
+                let reach = world.bodies[crew[a as usize].0 as usize].radius + world.rule.vicinity;
+                let bounds = Aabb::about(self.states[a as usize].x, Vec3::repeat(reach));
+                world.static_index.near(&bounds, &mut self.near);
+                self.static_pairs.extend(self.near.iter().map(|object| (a, *object)));
             }
         } else {
             let bounds = |(at, (place, _)): (usize, &(Place, Flight))| {
@@ -134,8 +146,9 @@ impl Workspace {
             let ahead_s = DRIFT_TICKS * world.time.tick_s;
             let fall = world.gravity * (0.5 * ahead_s * ahead_s);
             let drift = |at: usize| self.states[at].v * ahead_s + fall;
-            let near = self.neighbours.pairs(&self.bounds, drift);
-            self.pairs.extend_from_slice(near);
+            let near = self.neighbours.of(&world.static_index, &self.bounds, drift);
+            self.pairs.extend_from_slice(&near.pairs);
+            self.static_pairs.extend_from_slice(&near.with_statics);
         }
         if moment.strangers.is_empty() {
             return;
@@ -152,9 +165,10 @@ impl Workspace {
         self.pairs.sort_unstable_by_key(|(a, b)| (place_of(moment, *a), place_of(moment, *b)));
     }
 
-    /// Which of the pairs touch, and who of the crew touches static geometry.
-    fn find_touches(&mut self, world: &World, moment: &Moment<World>, with_statics: bool) {
-        let (pairs, states, rule) = (&self.pairs, &self.states, &world.rule);
+    /// Which of the pairs touch.
+    fn find_touches(&mut self, world: &World, moment: &Moment<World>) {
+        let (pairs, static_pairs, states, rule) =
+            (&self.pairs, &self.static_pairs, &self.states, &world.rule);
         let body = |number: u32| &world.bodies[place_of(moment, number) as usize];
         hands::find(&mut self.touching, pairs.len(), |range, found| {
             for &(a, b) in &pairs[range] {
@@ -164,18 +178,15 @@ impl Workspace {
                 }
             }
         });
-        let crew = if with_statics { moment.crew.len() } else { 0 };
-        hands::find(&mut self.with_statics, crew, |range, found| {
-            let mut near = Vec::new();
-            for number in range {
-                let (body, state) = (body(number as u32), &states[number]);
+        hands::find(&mut self.with_statics, static_pairs.len(), |range, found| {
+            for &(a, object) in &static_pairs[range] {
+                let (body, state) = (body(a), &states[a as usize]);
                 let bounds = body.shape.aabb(state.x, &state.q).grown(rule.vicinity);
-                world.static_index.near(&bounds, &mut near);
-                for at in &near {
-                    let object = &world.statics[*at as usize];
-                    if let Some(manifold) = touching_static(rule, body, state, object) {
-                        found.push(Touching { a: number as u32, b: Err(*at), manifold });
-                    }
+                if !world.static_index.is_near(object, &bounds) {
+                    continue;
+                }
+                if let Some(manifold) = touching_static(rule, body, state, &world.statics[object as usize]) {
+                    found.push(Touching { a, b: Err(object), manifold });
                 }
             }
         });

@@ -68,7 +68,7 @@ impl Dynamics for World {
         let bounds = |(place, flight): &(Place, Flight)| (*place, self.bounds(*place, flight, from, to));
         let bounds: Vec<(Place, Aabb)> = crew.iter().map(bounds).collect();
         with_workspace(|space| {
-            for &(a, b) in space.neighbours.pairs(&bounds, |_| Vec3::zeros()) {
+            for &(a, b) in &space.neighbours.of(&self.static_index, &bounds, |_| Vec3::zeros()).pairs {
                 earliest.look(|last| first_touch(self, of(a as usize), of(b as usize), from, last));
             }
         });
