@@ -6,6 +6,7 @@
 use smallvec::SmallVec;
 
 use crate::math::Vec3;
+use crate::physics::shape::Aabb;
 
 /// Bodies more than this many times larger than the typical one are compared with everything.
 const LARGE: f64 = 4.0;
@@ -150,6 +151,16 @@ impl Grid {
             self.found.extend(others.filter(|other| big.is_near(other)).map(|other| big.pair(other)));
         }
         self.put_in_order(positions.len());
+        &self.pairs
+    }
+
+    /// All pairs of boxes that overlap, as numbers in the list, in ascending order.
+    pub fn overlapping(&mut self, boxes: &[Aabb]) -> &[(u32, u32)] {
+        let middles: Vec<Vec3> = boxes.iter().map(|each| (each.min + each.max) * 0.5).collect();
+        let reaches: Vec<f64> =
+            boxes.iter().map(|each| (each.max - each.min).amax() * (0.5 + 1e-9)).collect();
+        self.pairs(&middles, &reaches, 0.0);
+        self.pairs.retain(|(a, b)| boxes[*a as usize].overlaps(&boxes[*b as usize]));
         &self.pairs
     }
 

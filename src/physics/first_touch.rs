@@ -103,22 +103,10 @@ fn first_touch_with(
     from: Tick,
     to: Tick,
 ) -> Option<Tick> {
-    let placed = Placed { shape: &object.shape, x: object.x, q: object.q };
-    let convex = !matches!(object.shape, Shape::Mesh(_) | Shape::Ring { .. });
     let mut cursor = FlightCursor::new(*flight);
     let mut tick = from;
     while tick <= to {
-        let x = flight.position_at(world, tick);
-        let (normal, distance) = clearance(x, &placed);
-        let slack = SLACK_M + SLACK_SHARE * (x.amax() + distance.abs());
-        let room = distance - body.radius - world.rule.margin - slack;
-        if room > 0.0 {
-            let v = flight.velocity_at(world, tick);
-            let safe = match convex {
-                true => safe_seconds(room, normal, v, world.gravity),
-                false => crossing_seconds(room, v, world.gravity),
-            };
-            let ticks = (safe / world.time.tick_s).floor() - 1.0;
+        if let Some(ticks) = calm_ticks(world, (body, flight), object, tick) {
             if ticks >= (to - tick) as f64 {
                 return None;
             }
@@ -131,6 +119,24 @@ fn first_touch_with(
         tick += 1;
     }
     None
+}
+
+/// For how many ticks from `tick` on a body does not touch static geometry for certain; nothing if it may be touching
+/// it now.
+fn calm_ticks(world: &World, (body, flight): Flying, object: &StaticDef, tick: Tick) -> Option<f64> {
+    let x = flight.position_at(world, tick);
+    let (normal, distance) = clearance(x, &Placed { shape: &object.shape, x: object.x, q: object.q });
+    let slack = SLACK_M + SLACK_SHARE * (x.amax() + distance.abs());
+    let room = distance - body.radius - world.rule.margin - slack;
+    if room <= 0.0 {
+        return None;
+    }
+    let v = flight.velocity_at(world, tick);
+    let safe = match object.shape {
+        Shape::Mesh(_) | Shape::Ring { .. } => crossing_seconds(room, v, world.gravity),
+        _ => safe_seconds(room, normal, v, world.gravity),
+    };
+    Some((safe / world.time.tick_s).floor() - 1.0)
 }
 
 /// How long a point stays above the plane `room` below it, for a plane that bounds a convex shape: infinite if

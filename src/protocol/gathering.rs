@@ -21,9 +21,6 @@ use crate::time::Tick;
 /// Up to so many bodies everybody is compared with everybody; for more a grid is quicker.
 pub(super) const SMALL_CREW: usize = 8;
 
-/// Who is near whom is looked up for about so many ticks.
-const DRIFT_TICKS: f64 = 8.0;
-
 /// What is kept from call to call, for speed alone.
 #[derive(Default)]
 pub(super) struct Workspace {
@@ -31,10 +28,11 @@ pub(super) struct Workspace {
     responder: Responder,
     /// Everybody, by number: the crew first, then the strangers.
     states: Vec<BodyState>,
+    /// Whether the state of each is known, if not all are.
+    is_known: Vec<bool>,
     /// Who may touch whom: pairs of bodies, and bodies and static geometry.
     pairs: Vec<(u32, u32)>,
     static_pairs: Vec<(u32, u32)>,
-    bounds: Vec<(Place, Aabb)>,
     /// What touches: pairs of bodies, then static geometry, each in order.
     touching: Vec<Touching>,
     with_statics: Vec<Touching>,
@@ -66,10 +64,17 @@ pub(super) fn respond(
 ) -> Response<World> {
     // What bodies that are solved together do to each other is not settled here.
     let bridging = world.bridging.as_deref().filter(|_| moment.together);
-    // In a large crew most touch nothing, and then it does not matter how they are turned.
+    // In a large crew most touch nothing, and then it does not matter how they are turned, or where they are.
     let in_full = bridging.is_some() || moment.crew.len() <= SMALL_CREW;
-    space.evaluate(world, tick, moment, in_full);
-    space.find_pairs(world, moment, bridging.is_none());
+    if in_full {
+        space.evaluate_all(world, tick, moment);
+        space.find_pairs(world, moment, bridging.is_none());
+        space.meet_strangers(moment);
+    } else {
+        space.find_near(world, tick, moment);
+        space.meet_strangers(moment);
+        space.evaluate_some(world, tick, moment);
+    }
     space.find_touches(world, moment);
     space.find_known(moment);
     space.find_seats();
@@ -108,51 +113,66 @@ fn recycled<'b>(mut participants: Vec<Participant<'_>>) -> Vec<Participant<'b>> 
 }
 
 impl Workspace {
-    /// The states of the crew, then those of the strangers; in full, or as far as they say who touches whom.
-    fn evaluate(&mut self, world: &World, tick: Tick, moment: &Moment<World>, in_full: bool) {
+    /// The states of the crew, then those of the strangers.
+    fn evaluate_all(&mut self, world: &World, tick: Tick, moment: &Moment<World>) {
         hands::fill(&mut self.states, moment.crew.len() + moment.strangers.len(), |number| {
             let (place, flight) = flier(moment, number as u32);
-            let body = &world.bodies[place as usize];
-            match in_full {
-                true => flight.state_at(world, body, tick),
-                false => flight.touching_state_at(world, body, tick),
+            flight.state_at(world, &world.bodies[place as usize], tick)
+        });
+    }
+
+    /// The states of those who may touch something, as far as they say who touches whom. Those of others are left as
+    /// they were.
+    fn evaluate_some(&mut self, world: &World, tick: Tick, moment: &Moment<World>) {
+        let count = moment.crew.len() + moment.strangers.len();
+        self.is_known.clear();
+        self.is_known.resize(count, false);
+        for (a, b) in &self.pairs {
+            self.is_known[*a as usize] = true;
+            self.is_known[*b as usize] = true;
+        }
+        for (a, _) in &self.static_pairs {
+            self.is_known[*a as usize] = true;
+        }
+        let is_known = &self.is_known;
+        self.states.resize(count, BodyState::at_rest(Vec3::zeros()));
+        hands::each(&mut self.states, |number, state| {
+            if is_known[number] {
+                let (place, flight) = flier(moment, number as u32);
+                *state = flight.touching_state_at(world, &world.bodies[place as usize], tick);
             }
         });
     }
 
-    /// Pairs that may touch, in the order of their places, the smaller first: pairs of the crew that are near,
-    /// and strangers with those they are known to touch; then static geometry that is near one of the crew.
+    /// All pairs of a small crew, and static geometry that is near one of it.
     fn find_pairs(&mut self, world: &World, moment: &Moment<World>, within_crew: bool) {
         let crew = moment.crew;
         self.pairs.clear();
         self.static_pairs.clear();
         if !within_crew {
             // Only strangers count.
-        } else if crew.len() <= SMALL_CREW {
-            for a in 0..crew.len() as u32 {
-                self.pairs.extend((a + 1..crew.len() as u32).map(|b| (a, b)));
-                let reach = world.bodies[crew[a as usize].0 as usize].radius + world.rule.vicinity;
-                let bounds = Aabb::about(self.states[a as usize].x, Vec3::repeat(reach));
-                world.static_index.near(&bounds, &mut self.near);
-                self.static_pairs.extend(self.near.iter().map(|object| (a, *object)));
-            }
-        } else {
-            let bounds = |(at, (place, _)): (usize, &(Place, Flight))| {
-                let reach = world.bodies[*place as usize].radius + world.rule.vicinity;
-                (*place, Aabb::about(self.states[at].x, Vec3::repeat(reach)))
-            };
-            self.bounds.clear();
-            self.bounds.extend(crew.iter().enumerate().map(bounds));
-            let ahead_s = DRIFT_TICKS * world.time.tick_s;
-            let fall = world.gravity * (0.5 * ahead_s * ahead_s);
-            let drift = |at: usize| self.states[at].v * ahead_s + fall;
-            let near = self.neighbours.of(&world.static_index, &self.bounds, drift);
-            self.pairs.extend_from_slice(&near.pairs);
-            self.static_pairs.extend_from_slice(&near.with_statics);
-        }
-        if moment.strangers.is_empty() {
             return;
         }
+        for a in 0..crew.len() as u32 {
+            self.pairs.extend((a + 1..crew.len() as u32).map(|b| (a, b)));
+            let reach = world.bodies[crew[a as usize].0 as usize].radius + world.rule.vicinity;
+            let bounds = Aabb::about(self.states[a as usize].x, Vec3::repeat(reach));
+            world.static_index.near(&bounds, &mut self.near);
+            self.static_pairs.extend(self.near.iter().map(|object| (a, *object)));
+        }
+    }
+
+    /// Those of a large crew who are near each other or near static geometry.
+    fn find_near(&mut self, world: &World, tick: Tick, moment: &Moment<World>) {
+        let neighbourhood = self.neighbours.at(world, tick, moment.crew);
+        neighbourhood.find_pairs(&mut self.pairs);
+        self.static_pairs.clear();
+        self.static_pairs.extend_from_slice(neighbourhood.with_statics());
+    }
+
+    /// Strangers with those they are known to touch; in the order of their places, the smaller first.
+    fn meet_strangers(&mut self, moment: &Moment<World>) {
+        let crew = moment.crew;
         for (at, stranger) in moment.strangers.iter().enumerate() {
             let at = (crew.len() + at) as u32;
             for own in &stranger.touches {
@@ -162,10 +182,9 @@ impl Workspace {
                 }
             }
         }
-        self.pairs.sort_unstable_by_key(|(a, b)| (place_of(moment, *a), place_of(moment, *b)));
     }
 
-    /// Which of the pairs touch.
+    /// Which of the candidates touch: pairs in the order of their places, then static geometry by body and place.
     fn find_touches(&mut self, world: &World, moment: &Moment<World>) {
         let (pairs, static_pairs, states, rule) =
             (&self.pairs, &self.static_pairs, &self.states, &world.rule);
@@ -190,6 +209,11 @@ impl Workspace {
                 }
             }
         });
+        // Mostly they come in order.
+        self.touching.sort_by_key(|Touching { a, b, .. }| {
+            (place_of(moment, *a), b.map_or(Place::MAX, |b| place_of(moment, b)))
+        });
+        self.with_statics.sort_by_key(|Touching { a, b, .. }| (place_of(moment, *a), *b));
         self.touching.append(&mut self.with_statics);
     }
 

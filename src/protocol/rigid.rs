@@ -6,7 +6,6 @@ use super::dynamics::{Crew, Dynamics, Moment, Place, Response};
 use super::gathering::{self, Workspace};
 use crate::bridge::Memory;
 use crate::hands;
-use crate::math::Vec3;
 use crate::physics::response::Standing;
 use crate::physics::{Aabb, Action, Deed, Flight, World, first_static_touch, first_touch};
 use crate::sync::{Mutex, lock};
@@ -65,10 +64,10 @@ impl Dynamics for World {
             }
             return earliest.found;
         }
-        let bounds = |(place, flight): &(Place, Flight)| (*place, self.bounds(*place, flight, from, to));
-        let bounds: Vec<(Place, Aabb)> = crew.iter().map(bounds).collect();
+        let bounds: Vec<Aabb> =
+            crew.iter().map(|(place, flight)| self.bounds(*place, flight, from, to)).collect();
         with_workspace(|space| {
-            for &(a, b) in &space.neighbours.of(&self.static_index, &bounds, |_| Vec3::zeros()).pairs {
+            for &(a, b) in space.neighbours.within(&bounds) {
                 earliest.look(|last| first_touch(self, of(a as usize), of(b as usize), from, last));
             }
         });
