@@ -4,10 +4,10 @@ use smallvec::SmallVec;
 
 use super::dense::{Matrix, ROWS_MAX};
 use super::row::{Couple, Row, Twist};
-use super::touch::{Touch, within_limits};
+use super::shape_touch::{ShapeTouch, within_limits};
 use crate::physics::world::Rule;
 
-impl Touch {
+impl ShapeTouch {
     /// Velocities after the two bodies have bounced off each other.
     pub(super) fn bounce(&self, a: &Twist, b: &Twist, rule: &Rule) -> (Twist, Twist) {
         let pushes = self.bounce_pushes(a, b, rule);

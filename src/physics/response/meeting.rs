@@ -59,7 +59,7 @@ impl Meeting {
     /// Takes down what there is to know of its touch at the start.
     fn note(&mut self, participants: &[Participant], rule: &Rule, touch: &Touch) {
         let twist = |place: u32| Twist::of(&participants[place as usize].state);
-        self.gap = touch.gap;
+        self.gap = touch.gap();
         self.was_hard = touch.is_hard(&twist(self.a), &self.b.map_or(Twist::ZERO, twist), rule);
         self.impulse = touch.impulse();
     }

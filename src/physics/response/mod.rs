@@ -4,12 +4,14 @@
 //! touch, whom they name, their velocities after each round), nothing from farther away. `docs/physics.md`
 //! tells the rule in words.
 
+mod ball_touch;
 mod dense;
 mod hard;
 mod meeting;
 mod memory;
 mod rest;
 mod row;
+mod shape_touch;
 mod standing;
 mod tick;
 mod touch;

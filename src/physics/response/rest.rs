@@ -7,13 +7,13 @@ use smallvec::SmallVec;
 
 use super::dense::{Matrix, ROWS_MAX};
 use super::row::{Couple, Row, Twist};
-use super::touch::{SolvedPoint, Touch, within_limits};
+use super::shape_touch::{ShapeTouch, SolvedPoint, within_limits};
 use crate::physics::world::Rule;
 
 /// Sweeps where the points of a pair cannot be solved at one stroke: some slip, or normals differ.
 const SWEEPS: usize = 8;
 
-impl Touch {
+impl ShapeTouch {
     /// One iteration: the two bodies, split by `weights`, exchange impulses until they no longer approach
     /// faster than their gaps allow.
     pub(super) fn relax(&mut self, a: &Twist, b: &Twist, weights: (f64, f64), tick_s: f64) {
@@ -56,7 +56,8 @@ impl Touch {
     /// One pass over points and patches, each seeing what the ones before it did.
     fn sweep(&mut self, couple: &mut Couple, tick_s: f64) {
         for point in &mut self.points {
-            let missing = allowed_speed(point, tick_s) - point.row.speed(&couple.a, &couple.b);
+            let missing =
+                allowed_speed(point.gap, point.was_loaded, tick_s) - point.row.speed(&couple.a, &couple.b);
             let pressed = (point.pressed + missing / point.row.give(couple.weights)).max(0.0);
             point.row.push(pressed - point.pressed, couple);
             point.pressed = pressed;
@@ -133,7 +134,7 @@ pub(super) struct System {
 }
 
 impl System {
-    fn new(touch: &Touch, couple: &Couple) -> Self {
+    fn new(touch: &ShapeTouch, couple: &Couple) -> Self {
         let mut rows: SmallVec<[Row; ROWS_MAX]> = touch.points.iter().map(|p| p.row).collect();
         rows.extend(touch.patches.iter().flat_map(|patch| patch.rows));
         rows.extend(touch.twists.iter().copied());
@@ -142,12 +143,12 @@ impl System {
     }
 
     /// Impulses that leave no point approaching faster than allowed, and nothing sliding.
-    fn found(&self, touch: &Touch, couple: &Couple, tick_s: f64) -> Option<[f64; ROWS_MAX]> {
+    fn found(&self, touch: &ShapeTouch, couple: &Couple, tick_s: f64) -> Option<[f64; ROWS_MAX]> {
         let pressing = touch.points.len();
         let (mut now, mut right) = ([0.0; ROWS_MAX], [0.0; ROWS_MAX]);
         for ((now, right), point) in now.iter_mut().zip(&mut right).zip(&touch.points) {
             *now = point.pressed;
-            *right = allowed_speed(point, tick_s);
+            *right = allowed_speed(point.gap, point.was_loaded, tick_s);
         }
         for patch in &touch.patches {
             now[pressing..pressing + 3].copy_from_slice(&patch.rubbed);
@@ -163,6 +164,7 @@ impl System {
 /// Bodies with a gap may close it within the tick; bodies in touch may not approach. Nor may points that carried
 /// load at the tick before, however wide they gape: closing them here would enter the cached impulses, which add up
 /// over ticks, and piles would shake themselves down. Their gaps are closed by moving the bodies instead.
-fn allowed_speed(point: &SolvedPoint, tick_s: f64) -> f64 {
-    if point.gap > 0.0 && !point.was_loaded { -point.gap / tick_s } else { 0.0 }
+#[inline]
+pub(super) fn allowed_speed(gap: f64, was_loaded: bool, tick_s: f64) -> f64 {
+    if gap > 0.0 && !was_loaded { -gap / tick_s } else { 0.0 }
 }

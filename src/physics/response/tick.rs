@@ -213,9 +213,6 @@ impl Responder {
                 continue;
             }
             let (after_a, after_b) = touch.bounce(&twist_a, &twist_b, &world.rule);
-            touch.bounces += 1;
-            touch.fired = true;
-            touch.release();
             meeting.bounced_in = round;
             self.parties[place].now = after_a;
             self.stir(place, meetings.list());
