@@ -206,7 +206,7 @@ impl<D: Dynamics> Entity<D> {
             free_ticks: u64::MAX,
             since_touch: 0,
             contact_ahead: CONTACT_AHEAD_AT_FIRST,
-            foresight: u64::MAX,
+            foresight: step::FORESIGHT_AT_FIRST,
             company: Company::default(),
             stats: Stats::default(),
             fault: Fault::None,

@@ -22,6 +22,8 @@ type Legs<D> = (Vec<Leg<D>>, Option<Box<Response<D>>>);
 const NEAR: u64 = 8;
 /// Crews with more bodies look ahead with care.
 pub(super) const LARGE_CREW: usize = 4;
+/// At first they look so far.
+pub(super) const FORESIGHT_AT_FIRST: u64 = 16;
 /// They respond to contacts so many times less far ahead than others: taking that back would be dear.
 const CAUTION: u64 = 8;
 /// Nobody looks less far ahead than this because it has touched something often.
