@@ -89,6 +89,17 @@ impl Aabb {
         (0..3).all(|k| self.min[k] <= other.min[k] && other.max[k] <= self.max[k])
     }
 
+    /// Whether a point is in it.
+    #[inline]
+    pub fn holds(&self, point: Vec3) -> bool {
+        (self.min.x <= point.x)
+            & (point.x <= self.max.x)
+            & (self.min.y <= point.y)
+            & (point.y <= self.max.y)
+            & (self.min.z <= point.z)
+            & (point.z <= self.max.z)
+    }
+
     /// The smallest box around both.
     #[inline]
     pub fn union(&self, other: &Aabb) -> Aabb {

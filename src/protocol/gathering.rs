@@ -166,6 +166,8 @@ impl Workspace {
     fn find_near(&mut self, world: &World, tick: Tick, moment: &Moment<World>) {
         let neighbourhood = self.neighbours.at(world, tick, moment.crew);
         neighbourhood.find_pairs(&mut self.pairs);
+        // The crew is in the order of places.
+        self.pairs.sort_unstable();
         self.static_pairs.clear();
         self.static_pairs.extend_from_slice(neighbourhood.with_statics());
     }
@@ -181,6 +183,9 @@ impl Workspace {
                     self.pairs.push(if *own < stranger.body { (mine, at) } else { (at, mine) });
                 }
             }
+        }
+        if !moment.strangers.is_empty() {
+            self.pairs.sort_unstable_by_key(|(a, b)| (place_of(moment, *a), place_of(moment, *b)));
         }
     }
 
@@ -209,11 +214,6 @@ impl Workspace {
                 }
             }
         });
-        // Mostly they come in order.
-        self.touching.sort_by_key(|Touching { a, b, .. }| {
-            (place_of(moment, *a), b.map_or(Place::MAX, |b| place_of(moment, b)))
-        });
-        self.with_statics.sort_by_key(|Touching { a, b, .. }| (place_of(moment, *a), *b));
         self.touching.append(&mut self.with_statics);
     }
 

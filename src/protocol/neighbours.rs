@@ -40,8 +40,9 @@ pub(super) struct Neighbourhood {
     bodies: Vec<Place>,
     /// The number of the static geometry that they were among.
     statics: u64,
-    /// Where each may be, all of it.
+    /// Where each may be, all of it, and where its middle may be.
     rooms: Vec<Aabb>,
+    cages: Vec<Aabb>,
     /// Where the middle of each is.
     positions: Vec<Vec3>,
     /// Pairs of bodies whose rooms overlap, as numbers in the list.
@@ -79,7 +80,7 @@ impl Neighbours {
 }
 
 impl Neighbourhood {
-    /// Pairs of bodies that are near enough to touch.
+    /// Pairs of bodies that are near enough to touch, in no order.
     pub fn find_pairs(&self, pairs: &mut Vec<(u32, u32)>) {
         let at = |number: u32| self.positions[number as usize];
         hands::find(pairs, self.pairs.len(), |range, found| {
@@ -91,7 +92,7 @@ impl Neighbourhood {
         });
     }
 
-    /// Bodies and static geometry whose bounds may overlap.
+    /// Bodies and static geometry whose bounds may overlap, in order.
     pub fn with_statics(&self) -> &[(u32, u32)] {
         &self.with_statics
     }
@@ -106,8 +107,8 @@ impl Neighbourhood {
             return self.look(grid, world, tick, crew);
         }
         let mut escaped: SmallVec<[u32; ESCAPED_MAX]> = SmallVec::new();
-        for (number, (body, room)) in self.bodies.iter().zip(&self.rooms).enumerate() {
-            if room.contains(&bounds(world, *body, self.positions[number])) {
+        for (number, (x, cage)) in self.positions.iter().zip(&self.cages).enumerate() {
+            if cage.holds(*x) {
                 continue;
             }
             if escaped.len() == ESCAPED_MAX {
@@ -124,6 +125,7 @@ impl Neighbourhood {
     fn move_house(&mut self, world: &World, tick: Tick, crew: &[(Place, Flight)], escaped: &[u32]) {
         for number in escaped.iter().map(|number| *number as usize) {
             self.rooms[number] = room(world, tick, &crew[number], self.positions[number]);
+            self.cages[number] = self.rooms[number].grown(-reach(world, crew[number].0));
             self.has_moved[number] = true;
         }
         let Neighbourhood { bodies, rooms, pairs, with_statics, has_moved, .. } = self;
@@ -143,6 +145,7 @@ impl Neighbourhood {
             world.static_index.near(room, &mut found);
             with_statics.extend(found.iter().map(|object| (own, *object)));
         }
+        with_statics.sort_unstable();
         for number in escaped {
             has_moved[*number as usize] = false;
         }
@@ -155,8 +158,9 @@ impl Neighbourhood {
         self.bodies.extend(crew.iter().map(|(body, _)| *body));
         self.has_moved.clear();
         self.has_moved.resize(crew.len(), false);
-        let Neighbourhood { bodies, rooms, positions, pairs, with_statics, .. } = self;
+        let Neighbourhood { bodies, rooms, cages, positions, pairs, with_statics, .. } = self;
         hands::fill(rooms, crew.len(), |at| room(world, tick, &crew[at], positions[at]));
+        hands::fill(cages, crew.len(), |at| rooms[at].grown(-reach(world, crew[at].0)));
         pairs.clear();
         pairs.extend(grid.overlapping(rooms).iter().map(|(a, b)| Pair::of(world, bodies, *a, *b)));
         hands::find(with_statics, rooms.len(), |range, found| {
@@ -177,10 +181,10 @@ impl Pair {
     }
 }
 
-/// Bounds of a body somewhere.
+/// How far from its middle a body may touch something.
 #[inline]
-fn bounds(world: &World, body: Place, x: Vec3) -> Aabb {
-    Aabb::about(x, Vec3::repeat(world.bodies[body as usize].radius + world.rule.vicinity))
+fn reach(world: &World, body: Place) -> f64 {
+    world.bodies[body as usize].radius + world.rule.vicinity
 }
 
 /// Room for where a body is about to go.
@@ -188,7 +192,7 @@ fn room(world: &World, tick: Tick, (body, flight): &(Place, Flight), x: Vec3) ->
     let ticks = (tick - flight.since).clamp(DRIFT_TICKS.0, DRIFT_TICKS.1);
     let ahead_s = ticks as f64 * world.time.tick_s;
     let drift = flight.velocity_at(world, tick) * ahead_s + world.gravity * (0.5 * ahead_s * ahead_s);
-    let now = bounds(world, *body, x);
+    let now = Aabb::about(x, Vec3::repeat(reach(world, *body)));
     let then = Aabb { min: now.min + drift, max: now.max + drift };
     now.union(&then).grown(ROOM * world.bodies[*body as usize].radius)
 }
