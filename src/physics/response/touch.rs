@@ -16,6 +16,10 @@ use crate::physics::world::{Rule, Surface};
 pub struct Touch(Kind);
 
 #[derive(Clone, Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most touches are the large variant, and they lie next to each other"
+)]
 enum Kind {
     Balls(BallTouch),
     Shapes(Box<ShapeTouch>),
