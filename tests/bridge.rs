@@ -54,8 +54,10 @@ fn summary(report: &Report) -> BridgeSummary {
 #[test]
 fn the_digest_depends_on_workers_and_never_on_the_executor() {
     for scene in [pit(3, 2.0), scenario("pyramid", 30, 0.8)] {
+        // One world for all numbers of workers: what is kept from run to run must not be mistaken.
+        let without = Simulation::new(&scene).unwrap();
         for workers in [1, 2] {
-            let simulation = Simulation::new(&scene).unwrap().bridge(Some(by_workers(workers)));
+            let simulation = without.clone().bridge(Some(by_workers(workers)));
             let plain = run(&simulation.clone().sync(Sync::Sequential));
             let told = format!("{} by {workers}", scene.name);
             println!("{told}: {:?}", plain.tally);

@@ -90,6 +90,14 @@ fn a_run_of_no_ticks_and_a_lonely_body() {
     check_all_ways(&heap(0.5, 1));
 }
 
+/// A ring stuck in a mesh bounces without effect, grows duller, and bounces again: whether it does must not depend on
+/// whether somebody elsewhere is still bouncing.
+#[test]
+fn a_bounce_without_effect_is_still_a_bounce() {
+    let recipe: Recipe = "Clutter 4782956025213766632 11 5 1 none 1 0.5 1 false sensible".parse().unwrap();
+    recipe.check().unwrap();
+}
+
 /// Where things are smaller than what a tick of gravity moves them, cells must not be smaller than that.
 #[test]
 fn dust_and_coarse_ticks_do_not_flood_the_table() {

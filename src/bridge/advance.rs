@@ -131,11 +131,11 @@ impl Bridging {
             let here: Vec<usize> = (0..members.len()).filter(|at| lives_here(&sets[*at])).collect();
             let places: Vec<u32> = here.iter().map(|at| members[*at]).collect();
             people(solver, &places, |number| &states[here[number]]);
-            solver.recall(impulses_of(memory, worker));
+            solver.recall(impulses_of_worker(memory, worker));
             // Who is new here brings what the worker knows that knew him before.
             let newcomers = here.iter().filter(|at| !lives_here(&before[**at]));
             for (knower, place) in newcomers.filter_map(|at| Some((before[*at].first()?, members[*at]))) {
-                let impulses = impulses_of(memory, knower as usize).clone();
+                let impulses = impulses_of_worker(memory, knower as usize).clone();
                 solver.adopt(&Shares { places: vec![place], impulses });
             }
             let counts = if places.is_empty() { StepCounts::default() } else { solver.step() };
@@ -224,7 +224,7 @@ impl Bridging {
 fn one(space: &mut Space, members: &[u32], states: &[BodyState], memory: &GroupMemory) -> Advanced {
     let solver = &mut space.solvers[0];
     people(solver, members, |number| &states[number]);
-    solver.recall(impulses_of(memory, 0));
+    solver.recall(impulses_of_worker(memory, 0));
     let counts = solver.step();
     let impulses = vec![solver.impulses().clone()];
     Advanced {
@@ -237,7 +237,7 @@ fn one(space: &mut Space, members: &[u32], states: &[BodyState], memory: &GroupM
 }
 
 /// The impulses of a worker; those of all if bodies have yet to be divided.
-fn impulses_of(memory: &GroupMemory, worker: usize) -> &Arc<Impulses> {
+fn impulses_of_worker(memory: &GroupMemory, worker: usize) -> &Arc<Impulses> {
     memory.impulses.get(worker).unwrap_or(&memory.impulses[0])
 }
 

@@ -7,7 +7,7 @@ use crate::math::Vec3;
 use crate::overlap::WorkerSet;
 use crate::physics::World;
 use crate::physics::response::PairMemory;
-use crate::solver::{Impulses, Meeting, PointImpulse};
+use crate::solver::{Impulses, Meeting, PointImpulse, order};
 
 /// What is remembered: of a pair that touches, or by a body of the group it is in.
 #[derive(Clone, Debug)]
@@ -95,11 +95,6 @@ impl GroupMemory {
         let worker = self.sets.get(at).and_then(|set| set.first()).unwrap_or(0);
         self.impulses.get(worker as usize)
     }
-}
-
-/// Pairs of bodies first, then those with static objects; each ascending.
-fn order(pair: (u32, u32)) -> (bool, u32, u32) {
-    (pair.1 >= Meeting::STATIC, pair.0, pair.1)
 }
 
 /// The points of all pairs whose first side is a body.

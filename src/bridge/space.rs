@@ -15,10 +15,11 @@ const KNOWN_BODIES: usize = 500_000;
 /// At least so many groups are remembered.
 const KNOWN_AT_LEAST: usize = 16;
 
-/// The work spaces of some groups of one world.
+/// The work spaces of some groups of one world, shared by so many workers.
 #[derive(Default)]
 pub struct Spaces {
     world: Option<Arc<World>>,
+    workers: u32,
     /// By the first body of the group.
     known: BTreeMap<u32, Space>,
 }
@@ -26,11 +27,13 @@ pub struct Spaces {
 impl Spaces {
     /// The work space of the group whose first body is `first`.
     pub(super) fn of(&mut self, bridging: &Bridging, first: u32) -> &mut Space {
-        let is_same = self.world.as_ref().is_some_and(|world| Arc::ptr_eq(world, bridging.world()));
-        let most = KNOWN_AT_LEAST.max(KNOWN_BODIES / bridging.world().bodies.iter().count().max(1));
+        let is_same = self.world.as_ref().is_some_and(|world| Arc::ptr_eq(world, bridging.world()))
+            && self.workers == bridging.workers();
+        let most = KNOWN_AT_LEAST.max(KNOWN_BODIES / bridging.world().bodies.len().max(1));
         let is_full = self.known.len() >= most && !self.known.contains_key(&first);
         if !is_same || is_full {
-            *self = Spaces { world: Some(bridging.world().clone()), known: BTreeMap::new() };
+            let (world, workers) = (Some(bridging.world().clone()), bridging.workers());
+            *self = Spaces { world, workers, known: BTreeMap::new() };
         }
         self.known.entry(first).or_insert_with(|| Space::new(bridging))
     }

@@ -15,6 +15,7 @@ use crate::entity::{Account, EntityActor, GiveAccount, StepNow};
 use crate::hands::{WORTH_HELP, accept_help};
 use crate::physics::World;
 use crate::protocol::Entity;
+use crate::protocol::rigid::forget_helped;
 use crate::sync::lock;
 use crate::tvht::{BucketActor, Lane};
 
@@ -84,6 +85,7 @@ pub(super) fn stage(
         for arbiter in arbiters.into_iter().filter(|_| all_answer) {
             let _ = arbiter.join();
         }
+        forget_helped();
         Accounts { account, busy, acted }
     })
 }

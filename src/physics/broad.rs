@@ -1,7 +1,7 @@
-//! The plainest broad phase that is not silly: a uniform grid, filled anew at every tick.
+//! The plainest broad phase that is not silly: a uniform grid, filled anew whenever it is asked.
 //!
-//! It proposes pairs of bodies whose bounding balls come near each other. It may propose too many, never too
-//! few, and in ascending order of places.
+//! It proposes pairs of bodies whose bounding balls, or whose boxes, come near each other. It may propose too many,
+//! never too few, and in ascending order of places.
 
 use smallvec::SmallVec;
 
@@ -157,8 +157,11 @@ impl Grid {
     /// All pairs of boxes that overlap, as numbers in the list, in ascending order.
     pub fn overlapping(&mut self, boxes: &[Aabb]) -> &[(u32, u32)] {
         let middles: Vec<Vec3> = boxes.iter().map(|each| (each.min + each.max) * 0.5).collect();
-        let reaches: Vec<f64> =
-            boxes.iter().map(|each| (each.max - each.min).amax() * (0.5 + 1e-9)).collect();
+        // A little more than half their size, for the middles are rounded.
+        let reach = |each: &Aabb| {
+            (each.max - each.min).amax() * (0.5 + 1e-9) + 1e-12 * each.min.amax().max(each.max.amax())
+        };
+        let reaches: Vec<f64> = boxes.iter().map(reach).collect();
         self.pairs(&middles, &reaches, 0.0);
         self.pairs.retain(|(a, b)| boxes[*a as usize].overlaps(&boxes[*b as usize]));
         &self.pairs

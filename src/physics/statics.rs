@@ -50,7 +50,7 @@ impl StaticIndex {
         self.bounds[at as usize].overlaps(near)
     }
 
-    /// Appends the positions of all static objects whose bounds overlap `near`, in ascending order.
+    /// Puts the positions of all static objects whose bounds overlap `near` into `out`, in ascending order.
     pub fn near(&self, near: &Aabb, out: &mut Vec<u32>) {
         out.clear();
         match &self.tree {

@@ -29,7 +29,7 @@ mod layout;
 mod message;
 mod neighbours;
 mod portrait;
-mod rigid;
+pub(crate) mod rigid;
 mod search;
 mod stats;
 mod together;

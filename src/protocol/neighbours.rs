@@ -26,6 +26,9 @@ const KNOWN_MAX: usize = 256;
 /// Bodies that touch are nearer than this many times the distance at which they do, squared: room for rounding.
 const NEARER: f64 = 1.0 + 1e-9;
 
+/// Share of its coordinates by which a place may be rounded.
+const ROUNDING: f64 = 1e-12;
+
 /// The neighbourhoods of some crews. Only for speed: it never forgets a pair that may touch.
 #[derive(Default)]
 pub(super) struct Neighbours {
@@ -37,7 +40,8 @@ pub(super) struct Neighbours {
 /// The room everybody had when neighbours were looked for, and who was found.
 #[derive(Default)]
 pub(super) struct Neighbourhood {
-    bodies: Vec<Place>,
+    /// Who they were, and how far each reached: bodies that come late may be others in another world.
+    bodies: Vec<(Place, f64)>,
     /// The number of the static geometry that they were among.
     statics: u64,
     /// Where each may be, all of it, and where its middle may be.
@@ -102,7 +106,7 @@ impl Neighbourhood {
         hands::fill(&mut self.positions, crew.len(), |at| crew[at].1.position_at(world, tick));
         let is_same = self.statics == world.static_index.number()
             && self.bodies.len() == crew.len()
-            && self.bodies.iter().zip(crew).all(|(known, (body, _))| known == body);
+            && self.bodies.iter().zip(crew).all(|(known, (body, _))| *known == (*body, reach(world, *body)));
         if !is_same {
             return self.look(grid, world, tick, crew);
         }
@@ -125,7 +129,7 @@ impl Neighbourhood {
     fn move_house(&mut self, world: &World, tick: Tick, crew: &[(Place, Flight)], escaped: &[u32]) {
         for number in escaped.iter().map(|number| *number as usize) {
             self.rooms[number] = room(world, tick, &crew[number], self.positions[number]);
-            self.cages[number] = self.rooms[number].grown(-reach(world, crew[number].0));
+            self.cages[number] = cage(&self.rooms[number], self.bodies[number].1);
             self.has_moved[number] = true;
         }
         let Neighbourhood { bodies, rooms, pairs, with_statics, has_moved, .. } = self;
@@ -155,12 +159,12 @@ impl Neighbourhood {
     fn look(&mut self, grid: &mut Grid, world: &World, tick: Tick, crew: &[(Place, Flight)]) {
         self.statics = world.static_index.number();
         self.bodies.clear();
-        self.bodies.extend(crew.iter().map(|(body, _)| *body));
+        self.bodies.extend(crew.iter().map(|(body, _)| (*body, reach(world, *body))));
         self.has_moved.clear();
         self.has_moved.resize(crew.len(), false);
         let Neighbourhood { bodies, rooms, cages, positions, pairs, with_statics, .. } = self;
         hands::fill(rooms, crew.len(), |at| room(world, tick, &crew[at], positions[at]));
-        hands::fill(cages, crew.len(), |at| rooms[at].grown(-reach(world, crew[at].0)));
+        hands::fill(cages, crew.len(), |at| cage(&rooms[at], bodies[at].1));
         pairs.clear();
         pairs.extend(grid.overlapping(rooms).iter().map(|(a, b)| Pair::of(world, bodies, *a, *b)));
         hands::find(with_statics, rooms.len(), |range, found| {
@@ -174,8 +178,8 @@ impl Neighbourhood {
 }
 
 impl Pair {
-    fn of(world: &World, bodies: &[Place], a: u32, b: u32) -> Self {
-        let radius = |number: u32| world.bodies[bodies[number as usize] as usize].radius;
+    fn of(world: &World, bodies: &[(Place, f64)], a: u32, b: u32) -> Self {
+        let radius = |number: u32| world.bodies[bodies[number as usize].0 as usize].radius;
         let reached = radius(a) + radius(b) + world.rule.margin;
         Pair { a, b, near: reached * reached * NEARER }
     }
@@ -187,6 +191,12 @@ fn reach(world: &World, body: Place) -> f64 {
     world.bodies[body as usize].radius + world.rule.vicinity
 }
 
+/// Where the middle of a body that reaches so far may be in its room. Far from the origin numbers are rounded to more
+/// than there is of margin.
+fn cage(room: &Aabb, reach: f64) -> Aabb {
+    room.grown(-reach - ROUNDING * room.min.amax().max(room.max.amax()))
+}
+
 /// Room for where a body is about to go.
 fn room(world: &World, tick: Tick, (body, flight): &(Place, Flight), x: Vec3) -> Aabb {
     let ticks = (tick - flight.since).clamp(DRIFT_TICKS.0, DRIFT_TICKS.1);
@@ -194,7 +204,8 @@ fn room(world: &World, tick: Tick, (body, flight): &(Place, Flight), x: Vec3) ->
     let drift = flight.velocity_at(world, tick) * ahead_s + world.gravity * (0.5 * ahead_s * ahead_s);
     let now = Aabb::about(x, Vec3::repeat(reach(world, *body)));
     let then = Aabb { min: now.min + drift, max: now.max + drift };
-    now.union(&then).grown(ROOM * world.bodies[*body as usize].radius)
+    let rounded = 2.0 * ROUNDING * (x.amax() + drift.amax());
+    now.union(&then).grown(ROOM * world.bodies[*body as usize].radius + rounded)
 }
 
 #[cfg(test)]

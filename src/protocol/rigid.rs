@@ -19,6 +19,11 @@ thread_local! {
 /// Work space of those whom a pool helps: on whichever of its threads they go on, they find it again.
 static HELPED: Mutex<Vec<Workspace>> = Mutex::new(Vec::new());
 
+/// Gives back the work space of those whom a pool has helped: the pool is no more.
+pub(crate) fn forget_helped() {
+    lock(&HELPED).clear();
+}
+
 /// Does something that needs work space.
 fn with_workspace<R>(work: impl FnOnce(&mut Workspace) -> R) -> R {
     if !hands::is_helped() {

@@ -38,7 +38,7 @@ pub struct Impulses {
 }
 
 /// Pairs of bodies first, then those with static objects; each ascending.
-pub(super) fn order(pair: (u32, u32)) -> (bool, u32, u32) {
+pub(crate) fn order(pair: (u32, u32)) -> (bool, u32, u32) {
     (pair.1 >= super::Meeting::STATIC, pair.0, pair.1)
 }
 

@@ -18,6 +18,7 @@ mod residual;
 pub use detect::{Bounds, Detector, Meeting, meeting, meets, met};
 pub use fabric::Fabric;
 pub use group::{GroupSolver, Shares, StepCounts, Told};
+pub(crate) use memory::order;
 pub use memory::{Impulses, JointImpulse, PointImpulse};
 pub use neighbours::Neighbours;
 pub use residual::Residual;

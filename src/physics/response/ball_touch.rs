@@ -282,7 +282,8 @@ mod tests {
             (gap, friction, restitution) in (-0.02..0.004f64, prop::sample::select(vec![0.0, 0.3, 2.0]), 0.0..1.0f64),
             (a, b) in (twists(), twists()),
             weights in (1..5u32, 1..5u32),
-            (same_feature, pressed, rubbed, bounces) in (any::<bool>(), 0.0..3.0f64, vectors(), 0..3u32),
+            known in prop::collection::vec((6..9u64, 0.0..3.0f64), 0..3),
+            (rubbed, bounces) in (vectors(), 0..3u32),
             warm_start in any::<bool>(),
         ) {
             let scene = Scene { bodies: vec![Body::new(Shape::Sphere { radius: 0.5 }, [0.0; 3])], ..Scene::default() };
@@ -294,7 +295,7 @@ mod tests {
             let b = if other_mass.is_some() { b } else { Twist::ZERO };
             let memory = PairMemory {
                 bounces,
-                points: SmallVec::from_buf([PointMemory { feature: if same_feature { 7 } else { 8 }, pressed }]),
+                points: known.iter().map(|(feature, pressed)| PointMemory { feature: *feature, pressed: *pressed }).collect(),
                 patches: SmallVec::from_buf([PatchMemory { rubbed, twisted: 0.0 }]),
             };
             let mut balls = BallTouch::new(&contact, surface, &first, &second, &memory, &rule);

@@ -152,6 +152,7 @@ impl Responder {
         for place in (0..participants.len()).filter(|place| participants[*place].standing.is_some()) {
             self.stir(place, meetings.list());
         }
+        let mut has_bounced = false;
         for round in 1..=world.rule.rounds {
             let mut names = std::mem::take(&mut self.names);
             hands::each(&mut names, |place, named| match participants[place].standing {
@@ -166,13 +167,15 @@ impl Responder {
             let settled = stirred().all(|(_, party)| party.now == party.before);
             let told_more =
                 |p: &Participant| p.standing.is_some_and(|told| told.rounds.len() >= round as usize);
-            if !anyone && settled && !participants.iter().any(told_more) {
+            // Who has just bounced may name the same touch again in the next round, even if that changed no velocity:
+            // it has become duller.
+            if !anyone && settled && !has_bounced && !participants.iter().any(told_more) {
                 break;
             }
             for (party, _) in self.parties.iter_mut().zip(&self.stirred).filter(|(_, stirred)| **stirred) {
                 party.before = party.now;
             }
-            self.bounce_named(world, meetings, round);
+            has_bounced = self.bounce_named(world, meetings, round);
             for (party, participant) in self.parties.iter_mut().zip(participants) {
                 if let Some(standing) = participant.standing {
                     party.now = standing.after_round(round, party.start);
@@ -197,8 +200,9 @@ impl Responder {
         }
     }
 
-    /// One round of bounces between those who name each other.
-    fn bounce_named(&mut self, world: &World, meetings: &mut Meetings, round: u32) {
+    /// One round of bounces between those who name each other. Says whether there were any.
+    fn bounce_named(&mut self, world: &World, meetings: &mut Meetings, round: u32) -> bool {
+        let mut has_bounced = false;
         for place in 0..self.names.len() {
             let Some(at) = self.names[place] else { continue };
             let (meeting, touch) = meetings.get_mut(at as usize);
@@ -214,6 +218,7 @@ impl Responder {
             }
             let (after_a, after_b) = touch.bounce(&twist_a, &twist_b, &world.rule);
             meeting.bounced_in = round;
+            has_bounced = true;
             self.parties[place].now = after_a;
             self.stir(place, meetings.list());
             if let Some(b) = b {
@@ -221,6 +226,7 @@ impl Responder {
                 self.stir(b as usize, meetings.list());
             }
         }
+        has_bounced
     }
 
     /// The meeting a party names for `round`: the deepest hard one, with its own present velocity and the
