@@ -47,7 +47,7 @@ pub(super) struct Arguments {
     /// be run by `overlap`, and are if nothing is said
     #[arg(long, value_name = "NAME", value_parser = sync_parser())]
     sync: Option<Sync>,
-    /// How many cores to use; all of the machine's if not given
+    /// How many cores to use; if not given, all of the machine's, or one for a scene so small that others would not help
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=4096))]
     cores: Option<u32>,
     /// Keep the frames in a file, for `render`, `export` and `diff`
@@ -75,6 +75,18 @@ fn sync_parser() -> impl TypedValueParser<Value = Sync> {
     })
 }
 
+/// Bodies in their own time that are fewer than this are done sooner on one core: messages between cores cost more than
+/// what there is to do.
+const WORTH_CORES: usize = 256;
+
+/// How many cores suit a run if nobody says.
+fn cores_for(sync: Sync, scene: &Scene) -> usize {
+    match sync {
+        Sync::Timewarp if scene.bodies.len() < WORTH_CORES => 1,
+        _ => resources::cores(),
+    }
+}
+
 /// How many cores a run will use if it may use `cores`.
 fn cores_used(sync: Sync, cores: usize) -> usize {
     match sync {
@@ -85,8 +97,8 @@ fn cores_used(sync: Sync, cores: usize) -> usize {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let scene = Source::of(&arguments.source).scene(&arguments.changes)?;
-    let cores_asked = arguments.cores.map_or_else(resources::cores, |cores| cores as usize);
     let sync = arguments.sync_for(&scene);
+    let cores_asked = arguments.cores.map_or_else(|| cores_for(sync, &scene), |cores| cores as usize);
     let cores = cores_used(sync, cores_asked);
     let tracer = arguments.tracer(sync)?;
     let mut simulation = Simulation::new(&scene)?
