@@ -6,13 +6,15 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use anachron::Simulation;
-use anachron::math::{Vec3, rotation_exp};
-use anachron::physics::contact::{Placed, contact};
-use anachron::physics::response::{Inertial, Meetings, PairMemory, Participant, Partner, Responder, Touch};
+use anachron::base::math::{Vec3, rotation_exp};
+use anachron::base::state::BodyState;
+use anachron::physics::collision::kernels::{Placed, contact};
+use anachron::physics::local_solver::{
+    Inertial, Meetings, PairMemory, Participant, Partner, Responder, Touch,
+};
 use anachron::physics::{Flight, Shape, World, first_static_touch, first_touch, touching, touching_static};
 use anachron::scenarios::{Request, build};
 use anachron::scene::{self, Body, Scene, StaticObject};
-use anachron::state::BodyState;
 use criterion::{BatchSize, Criterion};
 
 fn main() {

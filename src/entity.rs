@@ -8,22 +8,22 @@ use std::sync::Arc;
 
 use actix::prelude::*;
 
-use crate::executor::taskgraph::{Note, Occasion};
+use crate::base::panics::words_of;
+use crate::base::parallel;
+use crate::base::time::Tick;
 use crate::executor::timewarp::{Runtime, Trouble};
-use crate::executor::trace::Phase;
-use crate::hands;
-use crate::inputs::Entry;
-use crate::panics::words_of;
-use crate::physics::World;
 use crate::protocol::{Entity, EntityId, Message as Letter, Outbox, Plan, Stats, Step, Written};
-use crate::time::Tick;
+use crate::rigid::RigidModel;
+use crate::runtime::inputs::Entry;
+use crate::runtime::task_graph::{Note, Occasion};
+use crate::runtime::trace::Phase;
 
 /// A message from another entity.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Deliver {
     pub from: EntityId,
-    pub letter: Letter<World>,
+    pub letter: Letter<RigidModel>,
 }
 
 /// Somebody outside acts on a body of yours, and holds global virtual time at a tick until that has arrived.
@@ -48,8 +48,8 @@ pub(crate) struct WakeUp;
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct TableAnswer {
-    pub plan: Plan<World>,
-    pub written: Written<World>,
+    pub plan: Plan<RigidModel>,
+    pub written: Written<RigidModel>,
 }
 
 /// Say what you have done, and what state you are in.
@@ -96,10 +96,10 @@ impl Account {
 
 /// One entity as an actor.
 pub(crate) struct EntityActor {
-    entity: Entity<World>,
+    entity: Entity<RigidModel>,
     runtime: Arc<Runtime>,
     arbiter: usize,
-    out: Outbox<World>,
+    out: Outbox<RigidModel>,
     /// A `StepNow` to itself is on its way.
     scheduled: bool,
     /// The tick it is registered to be woken at.
@@ -113,7 +113,7 @@ pub(crate) struct EntityActor {
 }
 
 impl EntityActor {
-    pub fn new(entity: Entity<World>, runtime: Arc<Runtime>, arbiter: usize) -> Self {
+    pub fn new(entity: Entity<RigidModel>, runtime: Arc<Runtime>, arbiter: usize) -> Self {
         EntityActor {
             entity,
             runtime,
@@ -132,7 +132,7 @@ impl EntityActor {
         format!(
             "{} (body {}) at tick {}, phase {}, owes {} answers, keeps {} segments",
             self.entity.id(),
-            self.runtime.commons.world.bodies[self.entity.body() as usize].id.0,
+            self.runtime.commons.model.world.bodies[self.entity.body() as usize].id.0,
             self.entity.lvt(),
             self.entity.phase(),
             self.entity.owes(),
@@ -159,7 +159,7 @@ impl EntityActor {
         }
         if let Err(payload) = caught {
             let text = words_of(&*payload);
-            let body = self.runtime.commons.world.bodies[self.entity.body() as usize].id;
+            let body = self.runtime.commons.model.world.bodies[self.entity.body() as usize].id;
             let tick = self.entity.lvt();
             self.runtime.end(Some(Trouble::Panic { body, tick, text: text.to_owned() }));
         }
@@ -197,8 +197,8 @@ impl EntityActor {
         let moved = homes.and_then(|homes| self.entity.move_house(homes, &mut limits, now, &mut self.out));
         let step = match moved {
             Some(step) => step,
-            None => hands::with_help(self.entity.members().len(), || {
-                self.entity.step(&commons.world, &limits, now, &mut self.out)
+            None => parallel::with_help(self.entity.members().len(), || {
+                self.entity.step(&commons.model, &limits, now, &mut self.out)
             }),
         };
         let has_responded = self.entity.stats().responses > responses;
@@ -356,8 +356,9 @@ impl Handler<GiveAccount> for EntityActor {
 
     fn handle(&mut self, request: GiveAccount, _: &mut Context<Self>) {
         let behind = (!request.finished).then(|| (self.entity.lvt(), self.whereabouts()));
-        let world = self.runtime.commons.world.clone();
-        let stats = if request.finished { self.entity.finish(&world) } else { *self.entity.stats() };
+        let runtime = self.runtime.clone();
+        let stats =
+            if request.finished { self.entity.finish(&runtime.commons.model) } else { *self.entity.stats() };
         self.runtime.account(self.arbiter, &stats, behind);
     }
 }

@@ -1,118 +1,79 @@
-//! Committed frames: flights below global virtual time, evaluated off the hot path, in order.
+//! The GVT aggregator: commits the frames that global virtual time has passed, in order, each once, and lets go of what
+//! no frame will need.
 
-use smallvec::SmallVec;
+use std::ops::ControlFlow;
 
-use crate::frame::Frame;
-use crate::physics::{BodyDef, Flight, World};
-use crate::protocol::Place;
-use crate::sync::{Mutex, MutexGuard, lock};
-use crate::time::Tick;
+use crate::base::frame::Frame;
+use crate::base::time::Tick;
+use crate::runtime::error::RunError;
+use crate::runtime::shared::Commons;
 
-/// The flights of one body, with the tick each begins at, ascending; none from where it is no more. Mostly one:
-/// those lie next to each other, and a frame is one walk through memory.
-type Flights = SmallVec<[(Tick, Option<Flight>); 1]>;
-
-/// Neighbours in the list share a lock, so that a frame need not take one for every body.
-const SHELF: usize = 32;
-
-/// The flights of every body that frames may still need, with the tick each begins at.
-pub struct FlightLog {
-    /// Every shelf but the last is full.
-    shelves: boxcar::Vec<Mutex<Vec<Flights>>>,
+/// Hands out frames as global virtual time passes them.
+pub struct FrameFeed {
+    next: Tick,
+    /// The log was last cleared of what no frame needs at this tick.
+    cleared: Tick,
+    /// The table was last swept at this tick.
+    swept: Tick,
+    /// A body that is no longer finite ends the run.
+    trouble: Option<RunError>,
 }
 
-impl FlightLog {
-    /// A log in which every body of the scene has begun to fly at tick 0.
-    pub fn new(world: &World) -> Self {
-        let begun = |body: &BodyDef| -> Flights {
-            SmallVec::from_buf([(0, Some(Flight { since: 0, origin: body.start }))])
-        };
-        let shelf = |bodies: &[BodyDef]| {
-            let mut shelf = Vec::with_capacity(SHELF);
-            shelf.extend(bodies.iter().map(begun));
-            Mutex::new(shelf)
-        };
-        FlightLog { shelves: world.bodies.at_start().chunks(SHELF).map(shelf).collect() }
+/// The table is swept as often as this.
+const SWEEP_EVERY: Tick = 64;
+/// If frames are rarer than this many ticks, the log is cleared between them.
+const CLEAR_EVERY: Tick = 16;
+
+impl FrameFeed {
+    /// The tick of the next frame.
+    pub fn next(&self) -> Tick {
+        self.next
     }
 
-    /// Makes room for one more body, which has yet to take off. One caller at a time.
-    pub fn make_room(&self) {
-        let last = self.shelves.count().checked_sub(1).map(|last| &self.shelves[last]);
-        if let Some(mut shelf) = last.map(lock).filter(|shelf| shelf.len() < SHELF) {
-            return shelf.push(Flights::new());
-        }
-        let mut shelf = Vec::with_capacity(SHELF);
-        shelf.push(Flights::new());
-        self.shelves.push(Mutex::new(shelf));
+    /// The first frame is that of tick 0.
+    pub fn new() -> Self {
+        FrameFeed { next: 0, cleared: 0, swept: 0, trouble: None }
     }
 
-    /// Takes back the flights of a body that begin after `tick`.
-    pub fn land(&self, body: Place, tick: Tick) {
-        self.with(body, |flights| flights.retain(|(from, _)| *from <= tick));
-    }
-
-    /// Flights that begin at certain ticks; none where a body is no more from then on. Neighbours in the list of bodies
-    /// should come one after the other.
-    pub fn take_off(&self, departures: impl Iterator<Item = (Place, Tick, Option<Flight>)>) {
-        let mut open: Option<(usize, MutexGuard<Vec<Flights>>)> = None;
-        for (body, tick, flight) in departures {
-            let (number, at) = (body as usize / SHELF, body as usize % SHELF);
-            let (_, shelf) = match open.take().filter(|(known, _)| *known == number) {
-                Some(known) => open.insert(known),
-                None => open.insert((number, lock(&self.shelves[number]))),
-            };
-            shelf[at].push((tick, flight));
-        }
-    }
-
-    /// The frame at a tick that global virtual time has reached. Frames must be asked for in order: what only
-    /// earlier ones need is dropped.
-    pub fn frame(&self, world: &World, tick: Tick) -> Frame {
-        let mut bodies = Vec::with_capacity(self.shelves.count() * SHELF);
-        for (number, shelf) in self.shelves.iter() {
-            for (at, flights) in lock(shelf).iter_mut().enumerate() {
-                drop_superseded(flights, tick);
-                let current = flights.first().filter(|(from, _)| *from <= tick);
-                if let Some(flight) = current.and_then(|(_, flight)| flight.as_ref()) {
-                    let body = &world.bodies[number * SHELF + at];
-                    bodies.push((body.id, flight.state_at(world, body, tick)));
-                }
+    /// Hands out every frame up to `gvt` that has not been handed out.
+    pub fn emit(
+        &mut self,
+        commons: &Commons,
+        gvt: Tick,
+        sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        while self.next <= gvt.min(commons.limits.last_tick) {
+            let frame = commons.log.frame(&commons.model.world, self.next);
+            if let Some((body, _)) = frame.bodies.iter().find(|(_, state)| !state.is_finite()) {
+                self.trouble = Some(RunError::not_finite(*body, frame.tick));
+                return ControlFlow::Break(());
             }
+            sink(frame)?;
+            self.cleared = self.next;
+            self.next += u64::from(commons.model.world.time.ticks_per_frame);
         }
-        let index = tick / u64::from(world.time.ticks_per_frame);
-        Frame { index, tick, time_s: world.time.span_s(0, tick), bodies }
-    }
-
-    /// Drops what no frame from `gvt` on needs.
-    pub fn clear_before(&self, gvt: Tick) {
-        for (_, shelf) in self.shelves.iter() {
-            lock(shelf).iter_mut().for_each(|flights| drop_superseded(flights, gvt));
+        if let Some(epochs) = &commons.epochs {
+            epochs.look(&commons.model.world, &commons.log, gvt.min(commons.limits.last_tick));
         }
+        if gvt >= self.swept + SWEEP_EVERY {
+            commons.table.sweep(gvt);
+            self.swept = gvt;
+        }
+        if gvt >= self.cleared + CLEAR_EVERY {
+            commons.log.clear_before(gvt);
+            self.cleared = gvt;
+        }
+        ControlFlow::Continue(())
     }
 
-    /// Number of flights kept, of all bodies together.
-    pub fn len(&self) -> usize {
-        self.shelves
-            .iter()
-            .map(|(_, shelf)| lock(shelf).iter().map(|flights| flights.len()).sum::<usize>())
-            .sum()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    fn with<T>(&self, body: Place, act: impl FnOnce(&mut Flights) -> T) -> T {
-        let (shelf, at) = (body as usize / SHELF, body as usize % SHELF);
-        act(&mut lock(&self.shelves[shelf])[at])
+    /// Why it broke off by itself, if it did.
+    pub fn trouble(self) -> Result<(), RunError> {
+        self.trouble.map_or(Ok(()), Err)
     }
 }
 
-/// Keeps the flight at `tick` and those that begin later.
-fn drop_superseded(flights: &mut Flights, tick: Tick) {
-    if flights.len() > 1 {
-        let later = flights.partition_point(|(from, _)| *from <= tick);
-        flights.drain(..later.saturating_sub(1));
+impl Default for FrameFeed {
+    fn default() -> Self {
+        Self::new()
     }
 }

@@ -44,38 +44,26 @@
 //!
 //! `docs/physics.md` says in words what is computed, `ARCHITECTURE.md` how the parts hang together.
 
-pub mod appearance;
+pub mod base;
 pub mod bench;
-pub mod bridge;
 pub mod cli;
-pub mod digest;
 mod entity;
 pub mod executor;
 pub mod export;
-pub mod frame;
 pub mod gvt;
-mod hands;
-pub mod ids;
-pub mod inputs;
-pub mod math;
+pub mod islands;
 pub mod overlap;
 pub mod overlap_bridge;
-mod panics;
 pub mod physics;
 pub mod protocol;
 pub mod record;
 pub mod render;
+mod rigid;
+pub mod runtime;
 pub mod scenarios;
 pub mod scene;
-mod shared_table;
-pub mod solver;
-pub mod state;
-mod sync;
-mod ticket;
-pub mod time;
 pub mod tvht;
 pub mod verify;
-mod waiting;
 
 pub use std::ops::ControlFlow;
 

@@ -6,20 +6,22 @@
 
 use std::sync::Arc;
 
+use crate::base::state::BodyState;
 use crate::overlap::balance::{Assignment, Case};
 use crate::overlap::blend::blend;
 use crate::overlap::cover::uncovered;
+use crate::overlap::detect::{Glance, Scout, share as share_of};
 use crate::overlap::graph::{ConstraintGraph, Walk};
-use crate::overlap::look::{Glance, Scout, share as share_of};
-use crate::overlap::orders::{Answer, Orders, STATE_BYTES};
 use crate::overlap::partition::{divide, share};
 use crate::overlap::settings::{Chosen, OverlapSettings};
+use crate::overlap::step::{Answer, Orders, STATE_BYTES};
 use crate::overlap::weights::weigh;
 use crate::overlap::{Engine, WorkerSet, engine::engine};
 use crate::physics::World;
+use crate::physics::island_solver::{
+    Detector, Fabric, Impulses, Meeting, Residual, Shares, StepCounts, Told,
+};
 use crate::scene::SceneError;
-use crate::solver::{Detector, Fabric, Impulses, Meeting, Residual, Shares, StepCounts, Told};
-use crate::state::BodyState;
 
 /// Has all workers look and carry out their orders; answers in the order of workers.
 pub trait Crew {

@@ -10,27 +10,17 @@ use std::sync::Arc;
 
 use actix::prelude::*;
 
-use crate::executor::crowd::Commons;
+use crate::base::panics::words_of;
+use crate::base::time::Tick;
 use crate::executor::timewarp::{Runtime, Trouble};
-use crate::executor::trace::Phase;
-use crate::panics::words_of;
-use crate::physics::World;
 use crate::protocol::Place;
-pub use crate::shared_table::SharedTable;
-use crate::ticket::{Keeper, Passed, Ticket};
-use crate::time::Tick;
+use crate::protocol::{Keeper, Passed, Ticket};
+use crate::rigid::RigidModel;
+use crate::runtime::shared::Commons;
+pub use crate::runtime::shared_tvht::{Lane, SharedTable};
+use crate::runtime::trace::Phase;
 
-/// Where the buckets are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Lane {
-    /// In shared memory.
-    #[default]
-    Shared,
-    /// Each in an actor of its own.
-    Actors,
-}
-
-impl actix::Message for Ticket<World> {
+impl actix::Message for Ticket<RigidModel> {
     type Result = ();
 }
 
@@ -42,7 +32,7 @@ pub(crate) struct LetGo;
 /// The keeper of a bucket as an actor.
 pub(crate) struct BucketActor {
     number: u32,
-    keeper: Keeper<World>,
+    keeper: Keeper<RigidModel>,
     runtime: Arc<Runtime>,
     arbiter: usize,
 }
@@ -56,7 +46,7 @@ impl BucketActor {
     fn keep(
         &mut self,
         served: Option<(Place, Tick)>,
-        act: impl FnOnce(&mut Keeper<World>, &Commons) -> Option<Passed<World>>,
+        act: impl FnOnce(&mut Keeper<RigidModel>, &Commons) -> Option<Passed<RigidModel>>,
     ) {
         let runtime = self.runtime.clone();
         let (since, entries) = (runtime.trace_now(), self.keeper.bucket.len());
@@ -79,7 +69,7 @@ impl BucketActor {
             }
             Err(payload) => {
                 let (body, tick) = served.unwrap_or((0, 0));
-                let body = runtime.commons.world.bodies[body as usize].id;
+                let body = runtime.commons.model.world.bodies[body as usize].id;
                 let text = format!("in bucket {}: {}", self.number, words_of(&*payload));
                 runtime.end(Some(Trouble::Panic { body, tick, text }));
                 (None, tick)
@@ -95,13 +85,13 @@ impl Actor for BucketActor {
     type Context = Context<Self>;
 }
 
-impl Handler<Ticket<World>> for BucketActor {
+impl Handler<Ticket<RigidModel>> for BucketActor {
     type Result = ();
 
-    fn handle(&mut self, ticket: Ticket<World>, _: &mut Context<Self>) {
+    fn handle(&mut self, ticket: Ticket<RigidModel>, _: &mut Context<Self>) {
         self.runtime.meter(self.arbiter).ticket();
         let served = Some((ticket.search.body(), ticket.plan().first));
-        self.keep(served, |keeper, commons| keeper.arrive(ticket, &*commons.world));
+        self.keep(served, |keeper, commons| keeper.arrive(ticket, &commons.model));
     }
 }
 
@@ -111,6 +101,6 @@ impl Handler<LetGo> for BucketActor {
     fn handle(&mut self, _: LetGo, _: &mut Context<Self>) {
         self.runtime.meter(self.arbiter).let_go();
         let next = self.keeper.queue().front().map(|ticket| (ticket.search.body(), ticket.plan().first));
-        self.keep(next, |keeper, commons| keeper.let_go(&*commons.world));
+        self.keep(next, |keeper, commons| keeper.let_go(&commons.model));
     }
 }

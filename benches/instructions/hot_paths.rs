@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use anachron::physics::{Flight, World, first_static_touch, first_touch};
 use anachron::protocol::{Bucket, Entry};
-use anachron::state::BodyState;
-use anachron::time::Tick;
+use anachron::base::state::BodyState;
+use anachron::base::time::Tick;
 use anachron::{Report, Simulation, Sync};
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use instructions::{Filled, filled, flying, gas, piled, two_flying};

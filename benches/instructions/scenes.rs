@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anachron::math::Vec3;
+use anachron::base::math::Vec3;
 use anachron::physics::{Aabb, Flight, World};
 use anachron::protocol::{
     Bucket, Dynamics, EntityId, Entry, Grid, Layout, Passage, Place, RoughBounds, Track,

@@ -1,6 +1,6 @@
 //! Where the time of a traced run went, in the words of the Time Warp paper.
 
-use crate::executor::trace::{Phase, Totals};
+use crate::runtime::trace::{Phase, Totals};
 
 /// What a core's time is spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,9 +9,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use crate::executor::taskgraph::TaskGraph;
+use crate::base::time::Tick;
 use crate::executor::timewarp::share;
-use crate::time::Tick;
+use crate::runtime::task_graph::TaskGraph;
 
 /// What moving messages costs, nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -287,7 +287,7 @@ impl<'a> Schedule<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::executor::taskgraph::Task;
+    use crate::runtime::task_graph::Task;
 
     const FREE: Costs = Costs { dispatch: 0.0, across: 0.0, wake: 0.0, start_stop: 0.0 };
 

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::console;
-use super::failure::{Exit, Failure};
-use super::numbers::{counted, short};
+use crate::cli::console;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::format::{counted, short};
 use crate::physics::World;
 use crate::scene::{self, JointKind, Scene, Shape, Warning};
 

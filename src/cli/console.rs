@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{ErrorKind, Write};
 
-use super::failure::Failure;
+use crate::cli::failure::Failure;
 use crate::scene::Warning;
 
 /// Tells people something. If nobody listens, nothing is lost.

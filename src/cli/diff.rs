@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::console;
-use super::failure::{Exit, Failure};
+use crate::cli::console;
+use crate::cli::failure::{Exit, Failure};
 use crate::record::{Recording, diff};
 
 /// Compare two recordings to the bit

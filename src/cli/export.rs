@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::console;
-use super::failure::{Exit, Failure};
-use super::interrupt::Interrupt;
-use super::numbers::counted;
-use super::output::{Output, format_of};
+use crate::base::frame::Frame;
+use crate::cli::console;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::format::counted;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::output::{Output, format_of};
 use crate::export::{ExportError, csv, gltf};
-use crate::frame::Frame;
 use crate::record::{Ending, RecordError, Recording};
 use crate::scene::Scene;
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use crate::executor::RunError;
 use crate::record::RecordError;
 use crate::scene::SceneError;
-use crate::scene::near::excerpt;
+use crate::scene::suggest::excerpt;
 
 /// What the program ends with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::failure::{Exit, Failure};
+use crate::cli::failure::{Exit, Failure};
 
 /// Whether the user wants to stop.
 #[derive(Clone)]

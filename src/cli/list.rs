@@ -4,8 +4,8 @@ use clap::Args;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
-use super::console;
-use super::failure::{Exit, Failure};
+use crate::cli::console;
+use crate::cli::failure::{Exit, Failure};
 use crate::scenarios::{SCENARIOS, Scenario};
 
 /// Narrow enough for most terminals.

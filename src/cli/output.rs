@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use super::failure::Failure;
+use crate::cli::failure::Failure;
 
 /// A file that is being made.
 pub(super) struct Output {

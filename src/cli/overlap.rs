@@ -3,9 +3,9 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::failure::Failure;
-use crate::bridge::BridgeSettings;
+use crate::cli::failure::Failure;
 use crate::executor::Sync;
+use crate::islands::BridgeSettings;
 use crate::overlap::balance::Load;
 use crate::overlap::partition::Partition;
 use crate::overlap::{EngineKind, OverlapSettings, WeightRule};

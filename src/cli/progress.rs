@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::numbers;
+use crate::cli::format;
 
 /// Nobody reads faster than this.
 const REDRAWN_EVERY: Duration = Duration::from_millis(100);
@@ -39,7 +39,7 @@ impl Progress {
         }
         self.redrawn = Instant::now();
         let elapsed_s = self.started.elapsed().as_secs_f64();
-        bar.set_message(format!("{}, {} left", what(elapsed_s), numbers::span(left_s(share, elapsed_s))));
+        bar.set_message(format!("{}, {} left", what(elapsed_s), format::span(left_s(share, elapsed_s))));
         bar.set_position((share * STEPS as f64) as u64);
     }
 

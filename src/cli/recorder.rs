@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::failure::Failure;
+use crate::base::frame::Frame;
+use crate::cli::failure::Failure;
 use crate::executor::Report;
-use crate::frame::Frame;
 use crate::record::{RecordError, Recording, RecordingWriter, Summary};
 use crate::scene::Scene;
 

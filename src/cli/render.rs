@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::console;
-use super::failure::{Exit, Failure};
-use super::footage::{Footage, Selection};
-use super::interrupt::Interrupt;
-use super::output::{Output, format_of};
-use super::progress::Progress;
-use super::source::Changes;
-use crate::frame::Frame;
+use crate::base::frame::Frame;
+use crate::cli::console;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::frame_source::{Footage, Selection};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::output::{Output, format_of};
+use crate::cli::progress::Progress;
+use crate::cli::source::Changes;
 use crate::render::{Camera, ColorBy, GifWriter, Pace, RenderError, RenderOptions, Renderer};
 
 /// Width and height of a picture, pixels.

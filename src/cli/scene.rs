@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::console;
-use super::failure::{Exit, Failure};
-use super::source::{Changes, Source};
+use crate::cli::console;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::source::{Changes, Source};
 use crate::scene::{Scene, SceneFormat};
 
 const EXAMPLES: &str = "\

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::failure::Failure;
+use crate::cli::failure::Failure;
 use crate::scenarios::{self, Request, SCENARIOS};
-use crate::scene::near::suggest;
+use crate::scene::suggest::suggest;
 use crate::scene::{self, Scene};
 
 /// What the command line changes about a scene.

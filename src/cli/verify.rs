@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::console;
-use super::failure::{Exit, Failure};
-use super::interrupt::Interrupt;
-use super::numbers::{counted, grouped};
-use super::progress::Progress;
+use crate::cli::console;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::format::{counted, grouped};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::progress::Progress;
 use crate::protocol::Fault;
 use crate::verify::Promise;
+use crate::verify::campaign::{Counterexample, Tour};
 use crate::verify::paper::{Finding, Sought, demonstrations, find};
-use crate::verify::tour::{Counterexample, Tour};
-use crate::verify::walk::Wish;
+use crate::verify::random_walk::Wish;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,43 +1,31 @@
 //! Ways of running a scene. All of them commit the same frames, to the bit; [`sequential`] is the definition.
 
-pub mod adversary;
-pub mod census;
-pub mod chaos;
-pub mod crowd;
-mod crowding;
-mod desk;
-pub mod epochs;
-mod groups;
-mod letterbox;
+mod actor_system;
+pub mod adversarial_schedule;
 pub mod overlap;
-mod placement;
 mod report;
 pub mod sequential;
-mod stage;
-pub mod taskgraph;
-pub mod throttle;
+mod sequential_islands;
+pub mod single_thread;
 pub mod timewarp;
-pub mod trace;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use thiserror::Error;
-
-use crate::bridge::{BridgeSettings, Bridging};
-use crate::digest::Digester;
-use crate::frame::Frame;
-use crate::ids::BodyId;
-use crate::inputs::Inputs;
+use crate::base::digest::Digester;
+use crate::base::frame::Frame;
+use crate::islands::{BridgeSettings, Bridging};
 use crate::overlap::OverlapSettings;
 use crate::physics::World;
 use crate::protocol::Stats;
+use crate::rigid::RigidModel;
+pub use crate::runtime::error::RunError;
+use crate::runtime::inputs::Inputs;
+pub use crate::runtime::shared::Tuning;
+pub use crate::runtime::stats::Census;
+pub use crate::runtime::trace::Tracer;
 use crate::scene::{Scene, SceneError};
-use crate::time::Tick;
-pub use census::Census;
-pub use crowd::Tuning;
 pub use report::{Report, Tally};
-pub use trace::Tracer;
 
 /// How a run is carried out. The result is the same for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,67 +68,11 @@ impl Sync {
     }
 }
 
-/// Why a run could not be finished.
-#[derive(Clone, Debug, PartialEq, Error)]
-pub enum RunError {
-    /// The scene is not usable.
-    #[error(transparent)]
-    Scene(#[from] SceneError),
-    /// A body's state left the range of numbers.
-    #[error("{body} at tick {tick} is no longer finite; {hint}")]
-    NotFinite {
-        /// Which body.
-        body: BodyId,
-        /// When.
-        tick: Tick,
-        /// What usually helps.
-        hint: &'static str,
-    },
-    /// A handler panicked: a fault of the program, not of the scene.
-    #[error("{body} at tick {tick} caused an internal error: {text}")]
-    Panicked {
-        /// Which body.
-        body: BodyId,
-        /// When.
-        tick: Tick,
-        /// What the panic said.
-        text: String,
-    },
-    /// A worker panicked: a fault of the program, not of the scene.
-    #[error("worker {worker} at tick {tick} caused an internal error: {text}")]
-    Worker {
-        /// Which worker.
-        worker: u32,
-        /// When.
-        tick: Tick,
-        /// What the panic said.
-        text: String,
-    },
-    /// Nothing moves any more: a fault of the program, not of the scene.
-    #[error("the run has stalled: {0}")]
-    Stalled(String),
-    /// Another run takes this simulation's inputs.
-    #[error(
-        "another run of this simulation is under way and takes its inputs; wait for its end or build another simulation"
-    )]
-    InputsTaken,
-    /// The operating system gave no thread.
-    #[error("no thread could be started: {0}; close other programs or use fewer cores")]
-    NoThread(String),
-}
-
-impl RunError {
-    fn not_finite(body: BodyId, tick: Tick) -> Self {
-        let hint = "shorten the tick (ticks_per_second) or look for extreme masses and speeds";
-        RunError::NotFinite { body, tick, hint }
-    }
-}
-
 /// What an executor that speculates is to run.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     /// The compiled scene.
-    pub world: &'a Arc<World>,
+    pub model: &'a RigidModel,
     /// How to speculate.
     pub tuning: &'a Tuning,
     /// Where it is acted on from outside, if it is.
@@ -327,20 +259,22 @@ impl Simulation {
             report.see(&self.world, &frame, flow.is_break());
             flow
         };
-        let world = match self.bridge {
-            Some(settings) => Arc::new(Bridging::new(&self.world, settings)?.bridged()),
-            None => self.world.clone(),
-        };
-        let job = Job { world: &world, tuning: &self.tuning, inputs: self.inputs.as_ref() };
+        let islands = self.bridge.map(|settings| Bridging::new(&self.world, settings)).transpose()?;
+        let model = RigidModel { world: self.world.clone(), islands: islands.map(Arc::new) };
+        let job = Job { model: &model, tuning: &self.tuning, inputs: self.inputs.as_ref() };
         let mut workers = None;
         let (tally, speculation) = match self.sync {
-            Sync::Sequential => (sequential::run(&world, job.inputs, &mut sink)?, None),
+            Sync::Sequential => (sequential::run(&model, job.inputs, &mut sink)?, None),
             Sync::Timewarp => with_stats(timewarp::run(job, self.cores, self.tracer.clone(), &mut sink)?),
-            Sync::Loop => with_stats(chaos::run(job, chaos::Order::Sensible, &mut sink)?),
-            Sync::RollbackCheck => with_stats(chaos::run(job, chaos::Order::Twice, &mut sink)?),
-            Sync::Chaos => {
-                with_stats(chaos::run(job, chaos::Order::Adversarial(self.chaos_seed), &mut sink)?)
+            Sync::Loop => with_stats(single_thread::run(job, single_thread::Order::Sensible, &mut sink)?),
+            Sync::RollbackCheck => {
+                with_stats(single_thread::run(job, single_thread::Order::Twice, &mut sink)?)
             }
+            Sync::Chaos => with_stats(single_thread::run(
+                job,
+                single_thread::Order::Adversarial(self.chaos_seed),
+                &mut sink,
+            )?),
             Sync::Overlap => {
                 let (tally, summary) =
                     overlap::run(&self.world, self.overlap, self.cores, on_tick, &mut sink)?;

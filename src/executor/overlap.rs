@@ -12,17 +12,17 @@ use std::time::{Duration, Instant};
 use actix::prelude::*;
 use crossbeam::channel::{self, Receiver, Sender};
 
-use super::census::thread_cpu;
-use super::placement::begin_on_core;
-use super::{RunError, Tally};
-use crate::frame::Frame;
-use crate::overlap::look::Glance;
-use crate::overlap::orders::{Answer, Orders};
+use crate::base::frame::Frame;
+use crate::base::panics::words_of;
+use crate::base::time::Tick;
+use crate::executor::{RunError, Tally};
+use crate::overlap::detect::Glance;
+use crate::overlap::step::{Answer, Orders};
 use crate::overlap::{OverlapSettings, OverlapSummary, Violation};
 use crate::overlap_bridge::{Bridge, Crew, Seen, TickReport, Worker};
-use crate::panics::words_of;
 use crate::physics::World;
-use crate::time::Tick;
+use crate::runtime::affinity::begin_on_core;
+use crate::runtime::stats::thread_cpu;
 
 /// How long a worker waits for its next orders without going to sleep.
 const WATCHFUL: Duration = Duration::from_micros(300);

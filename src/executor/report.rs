@@ -1,14 +1,16 @@
 //! What a run has to say for itself when it is over.
 
-use super::census::Census;
-use crate::bridge::BridgeSummary;
-use crate::digest::Digest;
-use crate::frame::Frame;
+use crate::base::digest::Digest;
+use crate::base::frame::Frame;
+use crate::base::time::Tick;
+use crate::islands::BridgeSummary;
 use crate::overlap::OverlapSummary;
 use crate::physics::World;
-use crate::physics::measure::Totals;
+use crate::physics::energy::Totals;
 use crate::protocol::Stats;
-use crate::time::Tick;
+use crate::runtime::island_epochs::Epochs;
+use crate::runtime::shared::Commons;
+use crate::runtime::stats::Census;
 
 /// What an executor counts while it runs. The same for every executor.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -106,5 +108,16 @@ impl Report {
     pub fn energy_drift(&self) -> f64 {
         let scale = self.start.kinetic.max(self.start.energy().abs());
         if scale > 0.0 { (self.end.energy() - self.start.energy()) / scale } else { 0.0 }
+    }
+}
+
+/// The tally of a finished run, from the statistics of all entities.
+pub(super) fn tally(commons: &Commons, stats: &Stats, ticks: Tick) -> Tally {
+    Tally {
+        contacts: stats.new_touches,
+        contact_ticks: stats.touches,
+        max_overlap_m: stats.overlap_m,
+        ticks,
+        bridge: commons.epochs.as_ref().map(Epochs::summary),
     }
 }

@@ -9,25 +9,26 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::desk::Desk;
-use super::groups::Groups;
-use super::{RunError, Tally};
-use crate::bridge::{KnownPair, static_partner};
-use crate::frame::Frame;
-use crate::inputs::{self, Entry, Inputs};
-use crate::math::Vec3;
-use crate::physics::broad::Grid;
-use crate::physics::response::{Inertial, Meetings, PairMemory, Participant, Partner, Responder, Touch};
+use crate::base::frame::Frame;
+use crate::base::math::Vec3;
+use crate::base::state::BodyState;
+use crate::base::time::Tick;
+use crate::executor::sequential_islands::Groups;
+use crate::executor::{RunError, Tally};
+use crate::islands::{Bridging, KnownPair, static_partner};
+use crate::physics::collision::broad_phase::Grid;
+use crate::physics::local_solver::{Inertial, Meetings, PairMemory, Participant, Partner, Responder, Touch};
 use crate::physics::{Deed, Flight, FlightCursor, World, touching, touching_static};
-use crate::state::BodyState;
-use crate::time::Tick;
+use crate::rigid::RigidModel;
+use crate::runtime::inputs::tick_queue::Desk;
+use crate::runtime::inputs::{self, Entry, Inputs};
 
 /// Who touches whom: the place of a body in the world's list, and its partner.
 type Pair = (u32, Partner);
 
 /// Runs the world to its last tick, or until `sink` breaks.
 pub fn run(
-    world: &World,
+    RigidModel { world, islands }: &RigidModel,
     inputs: Option<&Inputs>,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<Tally, RunError> {
@@ -35,7 +36,7 @@ pub fn run(
         let desk = Arc::new(Desk::new(known));
         (desk.clone(), desk)
     })?;
-    let mut run = Run::new(world);
+    let mut run = Run::new(world, islands.as_deref());
     for tick in 0..=world.time.last_tick {
         run.evaluate(tick)?;
         if world.time.is_frame(tick) && sink(run.frame(tick)).is_break() {
@@ -78,7 +79,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(world: &'a World) -> Self {
+    fn new(world: &'a World, islands: Option<&'a Bridging>) -> Self {
         let start = |state: &BodyState| FlightCursor::new(Flight { since: 0, origin: *state });
         let bodies = world.bodies.at_start();
         let mut run = Run {
@@ -95,7 +96,7 @@ impl<'a> Run<'a> {
             pairs: Vec::new(),
             memories: Vec::new(),
             former: Vec::new(),
-            groups: Groups::new(world),
+            groups: islands.map(|islands| Groups::new(world, islands)),
             responder: Responder::default(),
             tally: Tally::default(),
         };

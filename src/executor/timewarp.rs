@@ -12,23 +12,25 @@ use std::time::{Duration, Instant};
 use actix::prelude::*;
 use crossbeam::channel::{self, Receiver, RecvTimeoutError, Sender};
 
-use super::census::{Census, Meter, Rounds, Stocktaking, thread_cpu};
-use super::crowd::{Commons, FrameFeed, is_birth, tally};
-use super::stage::{Accounts, stage};
-use super::taskgraph::GraphRecorder;
-use super::trace::{Phase, Tracer};
-use super::{Job, RunError, Tally};
+use crate::base::frame::Frame;
+use crate::base::ids::BodyId;
+use crate::base::sync::lock;
+use crate::base::time::Tick;
 use crate::entity::{Account, Act, Deliver, EntityActor, StepNow, TableAnswer, WakeUp};
-use crate::frame::Frame;
-use crate::ids::BodyId;
-use crate::inputs::{self, Door, Entry, InputError};
-use crate::physics::World;
+use crate::executor::actor_system::{Accounts, stage};
+use crate::executor::report::tally;
+use crate::executor::{Job, RunError, Tally};
+use crate::gvt::FrameFeed;
+use crate::protocol::Ticket;
 use crate::protocol::{EntityId, Now, Place, Plan, Search, Stats, Written};
-use crate::sync::lock;
-use crate::ticket::Ticket;
-use crate::time::Tick;
+use crate::rigid::RigidModel;
+use crate::runtime::inputs::{self, Door, Entry, InputError};
+use crate::runtime::lvt_waiters::WaitingRoom;
+use crate::runtime::shared::{Commons, is_birth};
+use crate::runtime::stats::{Census, Meter, Rounds, Stocktaking, thread_cpu};
+use crate::runtime::task_graph::GraphRecorder;
+use crate::runtime::trace::{Phase, Tracer};
 use crate::tvht::{BucketActor, LetGo};
-use crate::waiting::WaitingRoom;
 
 /// Frames that may be settled but not yet taken.
 const FRAMES_AHEAD: u64 = 256;
@@ -112,12 +114,16 @@ impl Runtime {
     }
 
     /// Writes a plan into the table. `None` if the answer will come as a message.
-    pub fn write(&self, plan: Plan<World>, gvt: Tick) -> Option<(Plan<World>, Written<World>)> {
-        let Commons { world, grid, table, .. } = &self.commons;
+    pub fn write(
+        &self,
+        plan: Plan<RigidModel>,
+        gvt: Tick,
+    ) -> Option<(Plan<RigidModel>, Written<RigidModel>)> {
+        let Commons { model, grid, table, .. } = &self.commons;
         if self.buckets.get().is_none() {
-            return Some(table.write(world, plan, gvt));
+            return Some(table.write(model, plan, gvt));
         }
-        let ticket = Ticket::new(Search::new(grid, &**world, plan, gvt));
+        let ticket = Ticket::new(Search::new(grid, model, plan, gvt));
         // An entity without bodies passes no cell.
         if ticket.wants().is_none() {
             return Some(ticket.finish());
@@ -127,7 +133,7 @@ impl Runtime {
     }
 
     /// Sends a ticket to the bucket it wants next.
-    pub fn pass_on(&self, ticket: Ticket<World>) {
+    pub fn pass_on(&self, ticket: Ticket<RigidModel>) {
         let number = ticket.wants().expect("invariant: a plan covers at least one cell");
         self.buckets()[number as usize].do_send(ticket);
     }
@@ -137,7 +143,7 @@ impl Runtime {
     }
 
     /// Answers a plan that has been through all its buckets.
-    pub fn answer(&self, plan: Plan<World>, written: Written<World>) {
+    pub fn answer(&self, plan: Plan<RigidModel>, written: Written<RigidModel>) {
         self.addresses[plan.entity.0 as usize].do_send(TableAnswer { plan, written });
     }
 
@@ -310,7 +316,7 @@ pub fn run(
     let began = Instant::now();
     let (news, heard) = channel::unbounded();
     let ((runtime, entities), _opened) = inputs::open(job.inputs, |known| {
-        let (commons, entities) = Commons::new(job.world, job.tuning, cores, known);
+        let (commons, entities) = Commons::new(job.model, job.tuning, cores, known);
         let runtime = Arc::new_cyclic(|me| Runtime {
             me: me.clone(),
             commons,
@@ -328,7 +334,8 @@ pub fn run(
         (runtime.clone(), (runtime, entities))
     })?;
     if let Some(tracer) = &runtime.tracer {
-        let first_body = |crew: &Vec<Place>| job.world.bodies[crew.first().copied().unwrap_or(0) as usize].id;
+        let first_body =
+            |crew: &Vec<Place>| job.model.world.bodies[crew.first().copied().unwrap_or(0) as usize].id;
         tracer.begin(cores.max(1), runtime.commons.crews.iter().map(first_body));
     }
     let stage = {
@@ -348,7 +355,7 @@ pub fn run(
         Some(Trouble::Panic { body, tick, text }) => return Err(RunError::Panicked { body, tick, text }),
         None => feed.trouble()?,
     }
-    let last_tick = job.world.time.last_tick;
+    let last_tick = job.model.world.time.last_tick;
     let flow = flow.map_err(|()| RunError::Stalled(describe(&account, last_tick)))?;
     let ticks = if flow.is_continue() { last_tick } else { runtime.commons.counters.gvt() };
     let meters = runtime.seats().iter().map(|seat| &seat.meter);
@@ -370,7 +377,7 @@ fn take_frames(
     let commons = &runtime.commons;
     let last_tick = commons.limits.last_tick;
     // Who watches the frames may act on what they show: then nothing later is settled before they are taken.
-    let ahead = FRAMES_AHEAD * u64::from(commons.world.time.ticks_per_frame) + commons.limits.window;
+    let ahead = FRAMES_AHEAD * u64::from(commons.model.world.time.ticks_per_frame) + commons.limits.window;
     let ceiling = |feed: &FrameFeed, gvt: Tick| {
         commons.ceiling(if takes_inputs { feed.next() } else { gvt + ahead }.min(last_tick))
     };

@@ -5,12 +5,12 @@
 
 use std::io::{BufWriter, Write};
 
-use super::ExportError;
-use crate::frame::Frame;
-use crate::ids::BodyId;
+use crate::base::frame::Frame;
+use crate::base::ids::BodyId;
+use crate::base::state::STATE_FIELDS;
+use crate::export::ExportError;
 use crate::record::RecordError;
 use crate::scene::Scene;
-use crate::state::STATE_FIELDS;
 
 /// Writes all frames and returns the number of rows. Names are those of the scene; bodies without one have an
 /// empty field. If a frame cannot be read, the rows before it are written.

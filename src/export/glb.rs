@@ -5,7 +5,7 @@ use std::io::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::ExportError;
+use crate::export::ExportError;
 
 /// Lengths in a GLB file are 32 bits wide.
 pub(super) const GLB_BYTES_MAX: u64 = u32::MAX as u64;

@@ -10,14 +10,14 @@ use std::io::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::ExportError;
-pub use super::cast::{BodyModel, Cast, StaticModel};
-use super::glb::{Accessor, Buffer, GLB_BYTES_MAX, insert_list};
-use super::mesh::Form;
-use super::motion::{Motion, Track};
-use crate::appearance::Rgb;
-use crate::frame::Frame;
-use crate::math::{Quat, Vec3};
+use crate::base::color::Rgb;
+use crate::base::frame::Frame;
+use crate::base::math::{Quat, Vec3};
+use crate::export::ExportError;
+use crate::export::glb::{Accessor, Buffer, GLB_BYTES_MAX, insert_list};
+use crate::export::mesh::Form;
+pub use crate::export::models::{BodyModel, Cast, StaticModel};
+use crate::export::motion::{Motion, Track};
 use crate::physics::Shape;
 use crate::physics::shape::Aabb;
 use crate::record::RecordError;

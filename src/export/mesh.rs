@@ -5,7 +5,7 @@ use std::f64::consts::{FRAC_PI_2, PI};
 
 use parry3d::shape::Cuboid;
 
-use crate::math::{Vec3, from_parry};
+use crate::base::math::{Vec3, from_parry};
 use crate::physics::Shape;
 
 /// Corners of a circle.
@@ -95,7 +95,8 @@ impl Form {
             ]),
             Form::Ring(tube) => revolved(&tube_profile(f64::from_bits(*tube))),
             Form::Box => {
-                let (points, triangles) = Cuboid::new(crate::math::to_parry(Vec3::repeat(1.0))).to_trimesh();
+                let (points, triangles) =
+                    Cuboid::new(crate::base::math::to_parry(Vec3::repeat(1.0))).to_trimesh();
                 faceted(&points.into_iter().map(from_parry).collect::<Vec<_>>(), &triangles)
             }
             Form::Plane => {
@@ -208,7 +209,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::math::to_parry;
+    use crate::base::math::to_parry;
 
     /// Six times the volume is the sum of the triple products: positive where triangles face outwards.
     fn volume(mesh: &TriangleMesh, scale: Vec3) -> f64 {

@@ -3,18 +3,18 @@
 //! Exporters take frames from anywhere (a [`Recording`](crate::record::Recording), or a run that is still
 //! going) and write to anything. They are lossy where their format is: only a recording has every bit.
 
-mod cast;
 pub mod csv;
 mod glb;
 pub mod gltf;
 mod mesh;
+mod models;
 mod motion;
 
 use std::io;
 
 use thiserror::Error;
 
-use crate::ids::BodyId;
+use crate::base::ids::BodyId;
 use crate::record::RecordError;
 use crate::scene::SceneError;
 
@@ -50,7 +50,7 @@ pub enum ExportError {
         frame: u64,
         /// The body.
         body: BodyId,
-        /// Name of the number, such as one of [`STATE_FIELDS`](crate::state::STATE_FIELDS).
+        /// Name of the number, such as one of [`STATE_FIELDS`](crate::base::state::STATE_FIELDS).
         field: &'static str,
         /// Its value.
         value: f64,

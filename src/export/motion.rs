@@ -1,13 +1,13 @@
 //! The motion of bodies as animations want it: one time line for all, single precision, no gaps.
 
-use super::ExportError;
-use super::cast::{BodyModel, Cast};
-use crate::frame::Frame;
-use crate::ids::BodyId;
-use crate::math::Vec3;
+use crate::base::frame::Frame;
+use crate::base::ids::BodyId;
+use crate::base::math::Vec3;
+use crate::base::state::{BodyState, STATE_FIELDS};
+use crate::export::ExportError;
+use crate::export::models::{BodyModel, Cast};
 use crate::physics::shape::Aabb;
 use crate::record::RecordError;
-use crate::state::{BodyState, STATE_FIELDS};
 
 /// Bytes of one key of one body in the export: translation and rotation.
 const KEY_BYTES: u64 = 28;

@@ -1,7 +1,7 @@
 //! Who lives where, and how contacts change it: the five cases of the paper's figure 9.
 
-use super::graph::{ConstraintGraph, Walk};
-use super::worker_set::WorkerSet;
+use crate::overlap::graph::{ConstraintGraph, Walk};
+use crate::overlap::worker_set::WorkerSet;
 
 /// What counts as the load of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! One state out of several copies.
 
-use crate::math::{Quat, renormalised};
-use crate::state::BodyState;
+use crate::base::math::{Quat, renormalised};
+use crate::base::state::BodyState;
 use nalgebra::{Quaternion, UnitQuaternion};
 
 /// The weighted mean of the copies of a body. Copies that agree to the bit give that state to the bit, which is why
@@ -31,7 +31,7 @@ fn nearest_sign(reference: &Quat, q: &Quat) -> nalgebra::Vector4<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::{Vec3, quat_raw, rotation_exp};
+    use crate::base::math::{Vec3, quat_raw, rotation_exp};
     use proptest::prelude::*;
 
     proptest! {

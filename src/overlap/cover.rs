@@ -1,6 +1,6 @@
 //! The invariant of sharing: every body lives in a worker, and every constraint has one in which both its ends live.
 
-use super::worker_set::WorkerSet;
+use crate::overlap::worker_set::WorkerSet;
 
 /// What is covered by no worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

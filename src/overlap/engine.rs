@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::settings::{EngineKind, OverlapSettings};
+use crate::base::state::BodyState;
+use crate::overlap::settings::{EngineKind, OverlapSettings};
 use crate::physics::World;
-use crate::solver::{Fabric, GroupSolver, Impulses, Shares, StepCounts, Told};
-use crate::state::BodyState;
+use crate::physics::island_solver::{Fabric, GroupSolver, Impulses, Shares, StepCounts, Told};
 
 /// Advances some of the bodies of a world, which are known by their places.
 pub trait Engine: Send {
@@ -72,6 +72,6 @@ pub fn engine(world: &Arc<World>, fabric: &Arc<Fabric>, settings: &OverlapSettin
             Box::new(GroupSolver::new(world.clone(), fabric.clone()).measuring(settings.measures))
         }
         #[cfg(feature = "rapier")]
-        EngineKind::Rapier => Box::new(super::rapier::RapierEngine::new(world)),
+        EngineKind::Rapier => Box::new(crate::overlap::rapier::RapierEngine::new(world)),
     }
 }

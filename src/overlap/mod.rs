@@ -8,14 +8,14 @@
 pub mod balance;
 pub mod blend;
 pub mod cover;
+pub mod detect;
 pub mod engine;
 pub mod graph;
-pub mod look;
-pub mod orders;
 pub mod partition;
 #[cfg(feature = "rapier")]
 pub mod rapier;
 pub mod settings;
+pub mod step;
 pub mod summary;
 pub mod weights;
 mod worker_set;

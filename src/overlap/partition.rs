@@ -1,8 +1,8 @@
 //! Who begins where: every body in one worker.
 
-use super::graph::{ConstraintGraph, Walk};
-use super::worker_set::WorkerSet;
-use crate::math::Vec3;
+use crate::base::math::Vec3;
+use crate::overlap::graph::{ConstraintGraph, Walk};
+use crate::overlap::worker_set::WorkerSet;
 use crate::physics::World;
 
 /// How bodies are divided at the start.

@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use rapier3d::prelude::*;
 
-use crate::math::{from_parry, quat_raw, to_parry, to_parry_pose};
+use crate::base::math::{from_parry, quat_raw, to_parry, to_parry_pose};
+use crate::base::state::BodyState;
 use crate::overlap::engine::Engine;
+use crate::physics::island_solver::StepCounts;
 use crate::physics::{JointDef, JointSide, World};
 use crate::scene::JointKind;
-use crate::solver::StepCounts;
-use crate::state::BodyState;
 
 /// Rapier, seen as an engine.
 pub struct RapierEngine {

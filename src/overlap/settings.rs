@@ -1,8 +1,8 @@
 //! How the work is spread. The number of workers and the depth of overlap decide the result, cores do not.
 
-use super::balance::Load;
-use super::partition::Partition;
-use super::worker_set::WORKERS_MAX;
+use crate::overlap::balance::Load;
+use crate::overlap::partition::Partition;
+use crate::overlap::worker_set::WORKERS_MAX;
 use crate::physics::World;
 use crate::scene::SceneError;
 

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::settings::Chosen;
+use crate::base::state::BodyState;
+use crate::overlap::settings::Chosen;
 use crate::overlap_bridge::TickReport;
 use crate::physics::World;
-use crate::state::BodyState;
 
 /// How far joints are from where they should hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

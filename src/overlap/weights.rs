@@ -1,8 +1,8 @@
 //! How much each worker has to say about a body that it shares.
 
-use super::graph::{ConstraintGraph, Walk};
-use super::settings::WeightRule;
-use super::worker_set::WorkerSet;
+use crate::overlap::graph::{ConstraintGraph, Walk};
+use crate::overlap::settings::WeightRule;
+use crate::overlap::worker_set::WorkerSet;
 
 /// Writes the weights of the workers of a shared body, in ascending order of workers: they are not negative, and
 /// their sum is one up to rounding.

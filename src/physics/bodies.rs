@@ -5,7 +5,7 @@
 
 use std::ops::Index;
 
-use crate::ids::BodyId;
+use crate::base::ids::BodyId;
 use crate::physics::world::BodyDef;
 
 /// Bodies in ascending id.

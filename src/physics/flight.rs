@@ -3,13 +3,13 @@
 //! Nothing is accumulated, so skipping a thousand ticks gives the same bits as visiting each of them. Only the
 //! orientation of tumbling bodies is integrated tick by tick; a [`FlightCursor`] remembers how far it got.
 
-use crate::math::{Vec3, rotation_exp};
+use crate::base::math::{Vec3, rotation_exp};
+use crate::base::state::BodyState;
+use crate::base::time::Tick;
 use crate::physics::mass::Inertia;
 use crate::physics::shape::{Aabb, Shape};
 use crate::physics::tumble::Tumble;
 use crate::physics::world::{BodyDef, World};
-use crate::state::BodyState;
-use crate::time::Tick;
 
 /// Free flight from an origin. It describes ticks after the origin; what happened at the origin's own tick
 /// belongs to the flight before.

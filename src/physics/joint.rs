@@ -1,10 +1,10 @@
 //! Joints as the physics sees them: where they hold, in the coordinates of the bodies they hold.
 
-use crate::math::{Quat, Vec3, any_perpendicular};
+use crate::base::math::{Quat, Vec3, any_perpendicular};
+use crate::base::state::BodyState;
 use crate::physics::bodies::Bodies;
 use crate::physics::world::StaticDef;
 use crate::scene::{Directory, JointKind, Meant, Scene, SceneError};
-use crate::state::BodyState;
 
 /// One side of a joint.
 #[derive(Clone, Copy, Debug, PartialEq)]

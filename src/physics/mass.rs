@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parry3d::shape::{ConvexPolyhedron, Shape as _};
 
-use crate::math::{Mat3, Quat, Vec3, from_parry, quat_raw, rotation_matrix};
+use crate::base::math::{Mat3, Quat, Vec3, from_parry, quat_raw, rotation_matrix};
 use crate::physics::shape::Shape;
 
 /// Moments of inertia about the centre of mass.
@@ -125,7 +125,7 @@ fn massive_hull(hull: &ConvexPolyhedron, density: f64) -> Option<Massive> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::to_parry;
+    use crate::base::math::to_parry;
 
     fn moments(inertia: Inertia) -> Vec3 {
         match inertia {

@@ -4,7 +4,7 @@
 //! keeps the angular momentum in the world, so the whole does, and the energy error stays bounded however long
 //! the flight: nothing drifts.
 
-use crate::math::{Quat, Vec3, quat_raw};
+use crate::base::math::{Quat, Vec3, quat_raw};
 
 /// Orientation and angular momentum of a tumbling body, in its principal axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,7 +89,7 @@ mod tests {
         for _ in 0..240 {
             body.advance(&moments, 1.0 / 240.0);
         }
-        let expected = crate::math::rotation_exp(Vec3::new(0.0, 0.0, 2.0));
+        let expected = crate::base::math::rotation_exp(Vec3::new(0.0, 0.0, 2.0));
         assert!(body.q(&frame).angle_to(&expected) < 1e-12);
         assert!((body.w(&moments) - Vec3::new(0.0, 0.0, 2.0)).norm() < 1e-12);
     }

@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use parry3d::shape::{ConvexPolyhedron, TriMesh, TriMeshFlags};
 
-use crate::bridge::Bridging;
-use crate::ids::{BodyId, StaticId};
-use crate::math::{Quat, Vec3, quat_raw, renormalised, to_parry};
+use crate::base::ids::{BodyId, StaticId};
+use crate::base::math::{Quat, Vec3, quat_raw, renormalised, to_parry};
+use crate::base::state::BodyState;
+use crate::base::time::TimeBase;
 use crate::physics::bodies::Bodies;
+use crate::physics::collision::static_bvh::StaticIndex;
 use crate::physics::joint::{JointDef, joint_defs};
 use crate::physics::mass::{Inertia, massive};
 use crate::physics::shape::Shape;
-use crate::physics::statics::StaticIndex;
 use crate::scene::{self, Directory, GroupSettings, Meant, Scene, SceneError};
-use crate::state::BodyState;
-use crate::time::TimeBase;
 
 /// Friction and restitution of a surface.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,8 +118,6 @@ pub struct World {
     pub parts: Vec<u32>,
     /// Which static geometry is near.
     pub(crate) static_index: StaticIndex,
-    /// Who solves bodies together that have been brought together; nothing if every body is treated by itself.
-    pub(crate) bridging: Option<Arc<Bridging>>,
 }
 
 impl World {
@@ -152,7 +149,6 @@ impl World {
             group: scene.group,
             parts,
             static_index,
-            bridging: None,
         })
     }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::fault::Fault;
+use crate::base::time::Tick;
 use crate::physics::Aabb;
-use crate::time::Tick;
+use crate::protocol::fault::Fault;
 
 /// Place of a body in the world's list.
 pub type Place = u32;

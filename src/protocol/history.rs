@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use thin_vec::ThinVec;
 
-use super::bucket::Track;
-use super::dynamics::{Crew, Dynamics, Moment, Place, Remembered, Response, Stranger};
-use super::message::{EntityId, Version};
-use crate::time::Tick;
+use crate::base::time::Tick;
+use crate::protocol::dynamics::{Crew, Dynamics, Moment, Place, Remembered, Response, Stranger};
+use crate::protocol::message::{EntityId, Version};
+use crate::protocol::tvht::Track;
 
 /// A stranger in touch with the crew, and the version of its entity at that tick.
 #[derive(Clone)]

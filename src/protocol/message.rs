@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::dynamics::{Crew, Dynamics, Place, Remembered};
-use crate::time::Tick;
+use crate::base::time::Tick;
+use crate::protocol::dynamics::{Crew, Dynamics, Place, Remembered};
 
 /// An entity: a body or a crew of bodies with one local virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -15,35 +15,26 @@
 //! 4. **Who owes does not step.** An entity goes on only when everything it sent has been answered; so its local
 //!    virtual time bounds everything it can still cause.
 
-mod bucket;
-mod circle;
-mod counters;
+mod cluster;
 mod dynamics;
 mod entity;
 mod fault;
-mod gathering;
-mod grid;
+mod gvt;
 mod history;
-mod homes;
-mod layout;
+mod membership;
 mod message;
-mod neighbours;
 mod portrait;
-pub(crate) mod rigid;
-mod search;
 mod stats;
-mod together;
+mod tvht;
 
-pub use bucket::{Bucket, Entry, Found, Track};
-pub use circle::Circle;
-pub use counters::{Counters, Now};
+pub use cluster::Circle;
 pub use dynamics::{Crew, Dynamics, Moment, PartnerKey, Place, Remembered, Response, Seen, Stranger, Told};
 pub use entity::{Entity, Forward, Limits, Plan, Step, Written};
 pub use fault::Fault;
-pub use grid::{Cell, Grid, Reach, RoughBounds};
-pub use homes::{Homes, Removal};
-pub use layout::{Layout, Passage};
+pub use gvt::Now;
+pub use membership::{Homes, Removal};
 pub use message::{At, EntityId, Message, Outbox, Party, Version};
 pub use portrait::{Named, Painter};
-pub use search::Search;
 pub use stats::Stats;
+pub use tvht::{Bucket, Cell, Entry, Found, Grid, Layout, Passage, Reach, RoughBounds, Search, Track};
+pub(crate) use tvht::{Keeper, Passed, Ticket};

@@ -5,10 +5,10 @@
 //! it likes, as long as it keeps their order. Serial numbers only say what an answer is the answer to; so what is
 //! owed is taken down in their place.
 
-use super::bucket::{Found, Track};
-use super::dynamics::{Dynamics, PartnerKey, Remembered};
-use super::message::{At, EntityId, Message, Party, Version};
-use crate::time::Tick;
+use crate::base::time::Tick;
+use crate::protocol::dynamics::{Dynamics, PartnerKey, Remembered};
+use crate::protocol::message::{At, EntityId, Message, Party, Version};
+use crate::protocol::tvht::{Found, Track};
 
 /// A number that is only compared with others of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

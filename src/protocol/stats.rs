@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::dynamics::Seen;
+use crate::protocol::dynamics::Seen;
 
 /// Rollbacks are counted by the power of two of their depth, up to this many.
 const DEPTHS: usize = 12;

@@ -8,11 +8,11 @@ use std::fmt;
 use serde_json::Value;
 
 use super::{Ending, RecordError, Recording};
-use crate::frame::Frame;
-use crate::ids::BodyId;
+use crate::base::frame::Frame;
+use crate::base::ids::BodyId;
+use crate::base::state::STATE_FIELDS;
+use crate::base::time::Tick;
 use crate::scene::Scene;
-use crate::state::STATE_FIELDS;
-use crate::time::Tick;
 
 /// How two recordings differ.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,7 +172,7 @@ fn body_differences(a: &Frame, b: &Frame, names: &[(BodyId, Option<String>)]) ->
 }
 
 /// Takes the first body off `rest` if it is `id`.
-fn take(rest: &mut &[(BodyId, crate::state::BodyState)], id: BodyId) -> Option<[f64; 13]> {
+fn take(rest: &mut &[(BodyId, crate::base::state::BodyState)], id: BodyId) -> Option<[f64; 13]> {
     let ((first, state), after) = rest.split_first()?;
     (*first == id).then(|| {
         *rest = after;

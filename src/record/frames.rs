@@ -12,9 +12,9 @@
 //! the bits as integers: smooth motion leaves almost nothing, and no rounding is involved. Each chunk starts
 //! anew, so that it can be read without those before it.
 
-use crate::frame::Frame;
-use crate::ids::BodyId;
-use crate::state::{BodyState, STATE_FIELDS};
+use crate::base::frame::Frame;
+use crate::base::ids::BodyId;
+use crate::base::state::{BodyState, STATE_FIELDS};
 
 const FIELDS: usize = STATE_FIELDS.len();
 /// Raw bytes of a frame, its bodies aside.

@@ -27,7 +27,7 @@ mod writer;
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Digest;
+use crate::base::digest::Digest;
 use crate::scene::Scene;
 
 pub use diff::{DiffReport, diff};

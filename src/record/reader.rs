@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::chunk::{self, HEAD_BYTES, Head, Kind, PREAMBLE_BYTES};
 use super::{Header, RecordError, Summary, frames};
-use crate::digest::{Digest, Digester};
-use crate::frame::Frame;
+use crate::base::digest::{Digest, Digester};
+use crate::base::frame::Frame;
 use crate::scene::Scene;
 
 /// How a recording ends.
@@ -370,10 +370,10 @@ fn decode_end(raw: &[u8]) -> Option<(Summary, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::BodyId;
-    use crate::math::Vec3;
+    use crate::base::ids::BodyId;
+    use crate::base::math::Vec3;
+    use crate::base::state::BodyState;
     use crate::scene::{Body, Shape};
-    use crate::state::BodyState;
 
     /// A file whose checksums are right, whatever its chunks say.
     fn forged(chunks: &[(Kind, u32, Vec<u8>)]) -> Recording {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::chunk::{self, CHUNK_BYTES_MAX, Kind};
 use super::{Header, RecordError, Summary, frames};
-use crate::frame::Frame;
+use crate::base::frame::Frame;
 use crate::scene::Scene;
 
 /// More frames than this in one chunk hardly compress better, and make single frames slower to reach.

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use gif::{DisposalMethod, Encoder, Frame, Repeat};
 
-use super::image::Image;
-use super::palette::Palette;
-use super::{RenderError, image};
-use crate::appearance::Rgb;
+use crate::base::color::Rgb;
+use crate::render::image::Image;
+use crate::render::palette::Palette;
+use crate::render::{RenderError, image};
 
 /// Viewers slow down animations with more frames per second than this.
 const FASTEST: f64 = 50.0;

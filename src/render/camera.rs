@@ -4,9 +4,9 @@
 
 use std::str::FromStr;
 
-use super::RenderError;
-use super::solid::Ray;
-use crate::math::Vec3;
+use crate::base::math::Vec3;
+use crate::render::RenderError;
+use crate::render::solid::Ray;
 
 /// Vertical field of view unless asked otherwise, in degrees: long enough to keep spheres round.
 pub const DEFAULT_FOV_DEG: f64 = 30.0;
@@ -34,7 +34,7 @@ impl Camera {
         Camera::LookAt { eye: Some(eye), target: Some(target), fov_deg: Some(fov_deg) }
     }
 
-    /// Whether the camera can take a picture; [`super::Renderer::new`] asks.
+    /// Whether the camera can take a picture; [`crate::render::Renderer::new`] asks.
     pub fn check(&self) -> Result<(), RenderError> {
         let Camera::LookAt { eye, target, fov_deg } = *self else { return Ok(()) };
         for (name, point) in [("eye", eye), ("target", target)] {

@@ -5,10 +5,10 @@
 //! camera's side of it is not drawn. Of the walls that remain only the inner face is drawn, with a thin rim
 //! where they were cut.
 
-use super::framing::Focus;
-use super::group::{Group, Meeting};
-use super::solid::{Ray, Solid, Span};
-use crate::math::Vec3;
+use crate::base::math::Vec3;
+use crate::render::framing::Focus;
+use crate::render::solid::{Ray, Solid, Span};
+use crate::render::solids::{Group, Meeting};
 
 /// Share of the bodies that have to be before a face to make it the inner face of a wall.
 const INSIDE: f64 = 0.95;
@@ -282,11 +282,11 @@ mod tests {
     use super::super::Drawable;
     use super::super::framing::Framing;
     use super::*;
-    use crate::frame::Frame;
-    use crate::ids::BodyId;
-    use crate::math::Quat;
+    use crate::base::frame::Frame;
+    use crate::base::ids::BodyId;
+    use crate::base::math::Quat;
+    use crate::base::state::BodyState;
     use crate::physics::Shape;
-    use crate::state::BodyState;
 
     fn boxed(x: [f64; 3], half: [f64; 3]) -> Drawable {
         Drawable { shape: Shape::Box { half: half.into() }, x: x.into(), q: Quat::identity(), color: [0; 3] }

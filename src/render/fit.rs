@@ -1,8 +1,8 @@
 //! The closest view from a given side that has everything in the picture. What everything is, `framing` says.
 
-use super::camera::{Camera, DEFAULT_FOV_DEG, View, axes};
-use super::framing::Focus;
-use crate::math::Vec3;
+use crate::base::math::Vec3;
+use crate::render::camera::{Camera, DEFAULT_FOV_DEG, View, axes};
+use crate::render::framing::Focus;
 
 /// Share of the picture's half width and height that the subject may fill.
 const FILL: f64 = 0.92;

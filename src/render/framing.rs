@@ -6,11 +6,11 @@
 
 use parry3d::math::Vector;
 
-use super::Drawable;
-use crate::frame::Frame;
-use crate::ids::BodyId;
-use crate::math::{Quat, Vec3, from_parry};
+use crate::base::frame::Frame;
+use crate::base::ids::BodyId;
+use crate::base::math::{Quat, Vec3, from_parry};
 use crate::physics::shape::{Aabb, Shape};
+use crate::render::Drawable;
 
 /// A static object counts as scenery, not as landscape, up to this multiple of the bodies' extent.
 const SCENERY: f64 = 2.3;
@@ -296,7 +296,7 @@ mod tests {
 
     use super::super::camera::{Camera, View};
     use super::*;
-    use crate::state::BodyState;
+    use crate::base::state::BodyState;
 
     fn scene(balls: &[(Vec3, f64)], statics: &[Drawable]) -> (Framing, Frame) {
         let bodies: Vec<_> = balls

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use super::RenderError;
-use crate::appearance::Rgb;
+use crate::base::color::Rgb;
+use crate::render::RenderError;
 
 /// The largest width and height.
 pub const SIDE_MAX: u32 = 16_384;

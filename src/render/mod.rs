@@ -11,13 +11,13 @@ mod camera;
 mod cutaway;
 mod fit;
 mod framing;
-mod group;
 mod image;
 mod palette;
+mod ray_scene;
 mod ring;
 mod shade;
 mod solid;
-mod stage;
+mod solids;
 mod tile;
 
 use std::path::{Path, PathBuf};
@@ -26,12 +26,13 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::appearance::{self, Rgb, color_by_share};
-use crate::frame::Frame;
-use crate::ids::BodyId;
-use crate::math::{Quat, Vec3};
+use crate::base::color::{Rgb, color_by_share};
+use crate::base::frame::Frame;
+use crate::base::ids::BodyId;
+use crate::base::math::{Quat, Vec3};
 use crate::physics::{Shape, World};
 use crate::scene::Scene;
+use crate::scene::colors;
 
 pub use animation::{GifWriter, Pace};
 pub use camera::{Camera, DEFAULT_FOV_DEG, View};
@@ -39,10 +40,10 @@ pub use image::{Image, PIXELS_MAX, SIDE_MAX};
 
 use cutaway::Cutaway;
 use framing::{Focus, Framing};
-use group::Group;
+use ray_scene::{Samples, Stage};
 use shade::{Gamma, Paint};
 use solid::Solid;
-use stage::{Samples, Stage};
+use solids::Group;
 use tile::{Painter, TILE};
 
 /// What the colours of bodies say.
@@ -171,7 +172,7 @@ pub struct Renderer {
 impl Renderer {
     /// A renderer for the frames of a scene and the world made of it.
     pub fn new(scene: &Scene, world: &World, options: RenderOptions) -> Result<Self, RenderError> {
-        let mut body_colors: Vec<(BodyId, Rgb)> = appearance::body_colors(scene)
+        let mut body_colors: Vec<(BodyId, Rgb)> = colors::body_colors(scene)
             .into_iter()
             .enumerate()
             .map(|(index, color)| (scene.body_id(index), color))
@@ -179,13 +180,13 @@ impl Renderer {
         body_colors.sort_unstable();
         let color_of = |id: BodyId| {
             let found = body_colors.binary_search_by_key(&id, |(id, _)| *id);
-            found.map_or_else(|_| appearance::color_by_number(id.0), |at| body_colors[at].1)
+            found.map_or_else(|_| crate::base::color::color_by_number(id.0), |at| body_colors[at].1)
         };
         let bodies = world.bodies.iter().map(|body| {
             let (x, q) = (body.start.x, body.start.q);
             (body.id, Drawable { shape: body.shape.clone(), x, q, color: color_of(body.id) })
         });
-        let mut static_colors: Vec<_> = appearance::static_colors(scene)
+        let mut static_colors: Vec<_> = colors::static_colors(scene)
             .into_iter()
             .enumerate()
             .map(|(index, color)| (scene.static_id(index), color))
@@ -193,7 +194,7 @@ impl Renderer {
         static_colors.sort_unstable();
         let statics = world.statics.iter().map(|object| {
             let found = static_colors.binary_search_by_key(&object.id, |(id, _)| *id);
-            let color = found.map_or(appearance::STATIC_COLOR, |at| static_colors[at].1);
+            let color = found.map_or(colors::STATIC_COLOR, |at| static_colors[at].1);
             Drawable { shape: object.shape.clone(), x: object.x, q: object.q, color }
         });
         Self::from_parts(bodies.collect(), statics.collect(), options)

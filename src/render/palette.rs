@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use crate::appearance::Rgb;
+use crate::base::color::Rgb;
 
 /// Bits per channel of the grid.
 const BITS: u32 = 6;

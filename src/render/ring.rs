@@ -1,7 +1,7 @@
 //! Where a ray enters a ring: by steps that are never longer than the distance to it, until one of them ends inside.
 
-use super::solid::{Entry, Ray, Span};
-use crate::math::Vec3;
+use crate::base::math::Vec3;
+use crate::render::solid::{Entry, Ray, Span};
 
 /// Most steps along a ray; rays that graze a ring need the most.
 const STEPS_MAX: u32 = 2000;

@@ -1,11 +1,12 @@
 //! Colour of what is seen: materials, light, and the way from light to the numbers of a picture.
 
-use super::framing::smooth_step;
-use super::group::Placed;
-use super::solid::{Ray, Solid};
-use super::stage::{Light, SUN, Sight, Stage, Thing};
-use crate::appearance::{Rgb, STATIC_COLOR};
-use crate::math::Vec3;
+use crate::base::color::Rgb;
+use crate::base::math::Vec3;
+use crate::render::framing::smooth_step;
+use crate::render::ray_scene::{Light, SUN, Sight, Stage, Thing};
+use crate::render::solid::{Ray, Solid};
+use crate::render::solids::Placed;
+use crate::scene::colors::STATIC_COLOR;
 
 /// Light, or the share of it that a surface sends back: red, green, blue, linear.
 pub(super) type Color = Vec3;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use parry3d::query::{Ray as ParryRay, RayCast, RayCullingMode};
 use parry3d::shape::{ConvexPolyhedron, SharedShape, TriMesh};
 
-use super::ring::Ring;
-use crate::math::{Mat3, Vec3, from_parry, to_parry};
+use crate::base::math::{Mat3, Vec3, from_parry, to_parry};
 use crate::physics::Shape;
+use crate::render::ring::Ring;
 
 /// A half-line with a direction of unit length.
 #[derive(Clone, Copy)]
@@ -291,7 +291,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::math::{rotation_exp, rotation_matrix};
+    use crate::base::math::{rotation_exp, rotation_matrix};
 
     fn shapes() -> Vec<Shape> {
         let corner = |x, y, z| to_parry(Vec3::new(x, y, z));

@@ -3,11 +3,11 @@
 //! Tiles know nothing of each other and use no random numbers, so a picture is the same however many
 //! threads make it.
 
-use super::camera::View;
-use super::shade::{Color, Gamma, Paint};
-use super::solid::Ray;
-use super::stage::{Light, Sight, Stage};
-use crate::appearance::Rgb;
+use crate::base::color::Rgb;
+use crate::render::camera::View;
+use crate::render::ray_scene::{Light, Sight, Stage};
+use crate::render::shade::{Color, Gamma, Paint};
+use crate::render::solid::Ray;
 
 /// Edge length of a tile, pixels.
 pub(super) const TILE: u32 = 64;

@@ -5,7 +5,7 @@
 
 use super::parts::{EARTH, fixed_box, material};
 use super::settings::Settings;
-use crate::math::{Vec3, rotation_exp};
+use crate::base::math::{Vec3, rotation_exp};
 use crate::scene::{Body, Joint, Material, Scene, SceneError, Shape};
 
 /// Length of a section, metres.
@@ -89,7 +89,7 @@ pub(super) fn build_four_way(settings: &Settings) -> Result<Scene, SceneError> {
 #[derive(Clone, Copy)]
 struct Frame {
     at: Vec3,
-    turn: crate::math::Quat,
+    turn: crate::base::math::Quat,
 }
 
 impl Frame {

@@ -5,7 +5,7 @@
 
 use super::parts::{EARTH, centred, ground, material};
 use super::settings::Settings;
-use crate::math::{Vec3, rotation_exp};
+use crate::base::math::{Vec3, rotation_exp};
 use crate::scene::{Body, Material, Scene, SceneError, Shape, StaticObject};
 
 const RADIUS_M: f64 = 0.1;

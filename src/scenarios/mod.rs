@@ -21,7 +21,7 @@ mod stack;
 #[cfg(test)]
 mod tests;
 
-use crate::scene::near::{listed, suggest};
+use crate::scene::suggest::{listed, suggest};
 use crate::scene::{OBJECTS_MAX, Scene, SceneError};
 pub use golden::{GOLDEN, Golden};
 use settings::Settings;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::Scenario;
 use crate::scene::SceneError;
-use crate::scene::near::{excerpt, listed};
+use crate::scene::suggest::{excerpt, listed};
 
 const SEED_DEFAULT: u64 = 42;
 

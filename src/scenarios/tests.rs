@@ -1,7 +1,7 @@
 //! Tests of all scenarios: counts, known positions, no overlaps, written forms, and requests that make no sense.
 
 use super::*;
-use crate::math::Vec3;
+use crate::base::math::Vec3;
 use crate::scene::{Body, SceneFormat, Shape, parse};
 
 /// What is set, by name.
@@ -135,7 +135,7 @@ fn joints_hold_at_the_start_and_nothing_else_is_in_the_way() {
         let world = std::sync::Arc::new(crate::physics::World::new(&made(name, 500, &[])).unwrap());
         let states: Vec<_> = world.bodies.iter().map(|body| body.start).collect();
         assert!(crate::overlap::Violation::of(&world, &states).max_m < 1e-12, "{name}");
-        let mut solver = crate::solver::GroupSolver::of_all(world);
+        let mut solver = crate::physics::island_solver::GroupSolver::of_all(world);
         let deepest = solver.step().deepest;
         assert!(deepest < 1e-9, "{name}: bodies overlap by {deepest} m");
     }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::near::suggest;
-use super::validate::{At, check_count, check_range, check_unit, check_vector};
-use super::{BodyRef, JointKind, Scene, SceneError};
+use crate::scene::suggest::suggest;
+use crate::scene::validate::{At, check_count, check_range, check_unit, check_vector};
+use crate::scene::{BodyRef, JointKind, Scene, SceneError};
 
 const POINT_MAX_M: f64 = 1e9;
 

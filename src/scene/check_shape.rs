@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::near::excerpt;
-use super::validate::{At, check_range, check_unit, check_vector, norm};
-use super::{MESH_TRIANGLES_MAX, MESH_VERTICES_MAX, SceneError, Shape};
+use crate::scene::suggest::excerpt;
+use crate::scene::validate::{At, check_range, check_unit, check_vector, norm};
+use crate::scene::{MESH_TRIANGLES_MAX, MESH_VERTICES_MAX, SceneError, Shape};
 
 /// Lengths that a shape may have, metres.
 const SIZE_M: RangeInclusive<f64> = 1e-6..=1e6;

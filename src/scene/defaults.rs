@@ -1,6 +1,6 @@
 //! What a scene file may leave out, and what it then means.
 
-use super::{GroupSettings, Material, ResponseSettings, Scene};
+use crate::scene::{GroupSettings, Material, ResponseSettings, Scene};
 
 pub(super) fn name() -> String {
     "scene".to_owned()

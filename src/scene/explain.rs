@@ -2,8 +2,8 @@
 
 use serde_path_to_error::{Path, Segment};
 
-use super::SceneError;
-use super::near::{excerpt, suggest};
+use crate::scene::SceneError;
+use crate::scene::suggest::{excerpt, suggest};
 
 /// Explains why the value at `path` was refused with `message`; `line` is where, if that is known.
 pub(super) fn explain(path: &Path, message: &str, line: Option<usize>) -> SceneError {

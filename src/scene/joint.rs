@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::near::excerpt;
+use crate::scene::suggest::excerpt;
 
 /// How a scene names a body or a static object: by name, or a body by its id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
-use super::explain::{explain, hint};
-use super::near::excerpt;
-use super::obj::{ObjMesh, read_obj};
-use super::overlong::overlong_in;
-use super::{MESH_TRIANGLES_MAX, MESH_VERTICES_MAX, Scene, SceneError, Shape};
+use crate::scene::explain::{explain, hint};
+use crate::scene::obj::{ObjMesh, read_obj};
+use crate::scene::overlong::overlong_in;
+use crate::scene::suggest::excerpt;
+use crate::scene::{MESH_TRIANGLES_MAX, MESH_VERTICES_MAX, Scene, SceneError, Shape};
 
 /// Longer TOML texts are refused: reading them takes up to eighty times their size in memory.
 const TOML_BYTES_MAX: u64 = 64 << 20;

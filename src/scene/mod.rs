@@ -6,14 +6,15 @@
 
 mod check_joint;
 mod check_shape;
+pub mod colors;
 mod defaults;
 mod explain;
 mod joint;
 mod load;
-pub(crate) mod near;
 mod obj;
 mod overlong;
 mod set;
+pub(crate) mod suggest;
 mod validate;
 mod write;
 
@@ -21,7 +22,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::{Tick, TimeBase};
+use crate::base::time::{Tick, TimeBase};
 pub(crate) use check_joint::{Directory, Meant};
 pub use joint::{BodyRef, GroupSettings, Joint, JointKind, Part};
 pub use load::{SceneFormat, load, parse};
@@ -229,13 +230,13 @@ impl Scene {
     }
 
     /// The id of the body at `index` of the list.
-    pub fn body_id(&self, index: usize) -> crate::ids::BodyId {
-        crate::ids::BodyId(self.bodies[index].id.unwrap_or(index as u32))
+    pub fn body_id(&self, index: usize) -> crate::base::ids::BodyId {
+        crate::base::ids::BodyId(self.bodies[index].id.unwrap_or(index as u32))
     }
 
     /// The id of the static object at `index` of the list.
-    pub fn static_id(&self, index: usize) -> crate::ids::StaticId {
-        crate::ids::StaticId(self.statics[index].id.unwrap_or(index as u32))
+    pub fn static_id(&self, index: usize) -> crate::base::ids::StaticId {
+        crate::base::ids::StaticId(self.statics[index].id.unwrap_or(index as u32))
     }
 
     /// A material by name; the built-in default if the scene does not redefine it.

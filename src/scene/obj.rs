@@ -1,7 +1,7 @@
 //! Reads triangle meshes from OBJ text: vertices and faces. Colours, normals, groups and the rest are ignored.
 
-use super::near::excerpt;
-use super::{MESH_TRIANGLES_MAX, MESH_VERTICES_MAX};
+use crate::scene::suggest::excerpt;
+use crate::scene::{MESH_TRIANGLES_MAX, MESH_VERTICES_MAX};
 
 /// Vertices and the triangles between them, counted from 0.
 #[derive(Clone, Debug, Default, PartialEq)]

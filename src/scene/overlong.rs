@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::explain::key_text;
+use crate::scene::explain::key_text;
 
 /// A list that is longer than its field allows.
 pub(super) struct OverlongList {

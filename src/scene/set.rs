@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
-use super::explain::explain;
-use super::near::{excerpt, listed, suggest};
-use super::{Body, Joint, Material, Part, Scene, SceneError, StaticObject};
+use crate::scene::explain::explain;
+use crate::scene::suggest::{excerpt, listed, suggest};
+use crate::scene::{Body, Joint, Material, Part, Scene, SceneError, StaticObject};
 
 impl Scene {
     /// Sets the field at `path` (`response.iterations`, `body[3].velocity`, `materials.default.friction`) to

@@ -7,10 +7,10 @@ use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
-use super::check_shape::{Role, check_shape, thickness_m};
-use super::near::{excerpt, suggest};
-use super::{Body, Scene};
-use crate::appearance::parse_color;
+use crate::base::color::parse_color;
+use crate::scene::check_shape::{Role, check_shape, thickness_m};
+use crate::scene::suggest::{excerpt, suggest};
+use crate::scene::{Body, Scene};
 
 /// Longest run.
 const SECONDS_MAX: f64 = 1e6;
@@ -92,7 +92,7 @@ impl Scene {
 
     fn check_materials(&self) -> Result<(), SceneError> {
         for (name, material) in &self.materials {
-            let name = format!("materials.{}", super::explain::key_text(&excerpt(name)));
+            let name = format!("materials.{}", crate::scene::explain::key_text(&excerpt(name)));
             let at = At::table(&name);
             check_range(at.field("density"), material.density, DENSITY)?;
             check_range(at.field("friction"), material.friction, FRICTION)?;

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use super::explain::{key_text, quoted};
-use super::{Body, BodyRef, GroupSettings, Joint, Material, Part, Scene, Shape, StaticObject, defaults};
+use crate::scene::explain::{key_text, quoted};
+use crate::scene::{
+    Body, BodyRef, GroupSettings, Joint, Material, Part, Scene, Shape, StaticObject, defaults,
+};
 
 /// Lists with more elements than this are written one element per line.
 const ONE_LINE_ELEMENTS_MAX: usize = 8;
@@ -46,7 +48,7 @@ impl Scene {
     }
 
     /// The scene as JSON on one line. Numbers that JSON cannot write (infinite, NaN) become `null`, which
-    /// [`super::parse`] refuses.
+    /// [`crate::scene::parse`] refuses.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("invariant: scenes have only string keys and write to memory")
     }

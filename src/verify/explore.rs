@@ -6,9 +6,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use rayon::prelude::*;
 
-use super::play::{Move, Play};
-use super::promise::{Broken, Promise};
-use super::setting::Setting;
+use crate::verify::config::Setting;
+use crate::verify::property::{Broken, Promise};
+use crate::verify::state::{Move, Play};
 
 /// So many states are looked at before their followers are put together.
 const BATCH: usize = 2048;

@@ -8,22 +8,22 @@
 //!
 //! [`paper`] runs the published algorithm instead, word by word, and shows where it goes wrong.
 
+pub mod campaign;
+mod config;
+pub mod configs;
 pub mod explore;
+mod fingerprint;
 pub mod paper;
-mod perform;
-mod play;
-mod promise;
-mod setting;
-mod sketch;
-mod story;
-pub mod tiny;
-pub mod tour;
-pub mod walk;
-pub mod worlds;
+mod property;
+pub mod random_walk;
+mod state;
+pub mod toy_model;
+mod trace;
+mod transition;
 
+pub use config::{Cue, Grain, Setting};
 pub use explore::{Explored, explore};
-pub use play::{Move, Play, Seat};
-pub use promise::{Broken, Promise};
-pub use setting::{Cue, Grain, Setting};
-pub use story::retell;
-pub use walk::{Walked, walk};
+pub use property::{Broken, Promise};
+pub use random_walk::{Walked, walk};
+pub use state::{Move, Play, Seat};
+pub use trace::retell;

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::super::failure::Failure;
-use super::super::numbers::{grouped, short};
+use super::super::format::{grouped, short};
 use super::Common;
 use super::runner::{Case, Measured, Runner};
 use crate::bench::{Section, Spread, Table};

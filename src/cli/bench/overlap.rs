@@ -6,16 +6,16 @@ use std::time::Instant;
 use clap::Args;
 
 use super::super::failure::{Exit, Failure};
-use super::super::numbers::{counted, short};
+use super::super::format::{counted, short};
 use super::super::progress::Progress;
 use super::Common;
 use super::lists::{Numbers, numbers};
 use super::overlap_sheet::{balance_section, main_section, published_section, time_section};
 use super::runner::Runner;
+use crate::base::math::Vec3;
 use crate::bench::paper::{SHARED_SCENES, SharedScene};
 use crate::bench::{Section, Spread};
 use crate::executor::{Simulation, Sync};
-use crate::math::Vec3;
 use crate::overlap::{OverlapSettings, OverlapSummary, Violation};
 use crate::scenarios::{self, Request};
 use crate::scene::Scene;
@@ -102,7 +102,7 @@ pub(super) fn measure(
     if scenes.is_empty() {
         let known = SHARED_SCENES.iter().map(|scene| scene.scenario);
         let name = arguments.scenario.clone().unwrap_or_default();
-        let fix = crate::scene::near::suggest(&name, known);
+        let fix = crate::scene::suggest::suggest(&name, known);
         return Err(Failure::bad_input(format_args!("`{name}` is not one of the shared scenes; {fix}")));
     }
     let mut measured = Vec::new();

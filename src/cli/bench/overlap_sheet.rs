@@ -1,6 +1,6 @@
 //! What was measured of shared scenes, as tables and plots like those of the paper's figures 10 to 14 and table 2.
 
-use super::super::numbers::short;
+use super::super::format::short;
 use super::overlap::{Moment, OfScene, Shared, cell};
 use crate::bench::plot::{Plot, Point, Style};
 use crate::bench::{Section, Table};

@@ -54,16 +54,16 @@ mod with_rapier {
     use std::sync::Arc;
     use std::time::Instant;
 
-    use super::super::super::numbers::{grouped, short};
+    use super::super::super::format::{grouped, short};
     use super::super::super::resources::cpu_s;
     use super::*;
+    use crate::base::state::BodyState;
     use crate::bench::{Spread, Table};
     use crate::overlap::Engine;
     use crate::overlap::rapier::RapierEngine;
     use crate::physics::World;
+    use crate::physics::island_solver::GroupSolver;
     use crate::scenarios::{self, Request};
-    use crate::solver::GroupSolver;
-    use crate::state::BodyState;
 
     /// Scenario, bodies, and how many seconds it is before something is worth measuring.
     const SCENES: [(&str, u32, f64); 3] = [("pyramid", 1953, 0.25), ("bowl", 1000, 2.5), ("bowl", 5040, 2.0)];

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::super::failure::{Exit, Failure};
-use super::super::numbers::{change, short};
+use super::super::format::{change, short};
 use super::Common;
 use super::lists::{Numbers, numbers};
 use super::runner::{Case, Measured, Runner, timewarp};
 use crate::bench::plot::{Plot, Point, Style};
 use crate::bench::projection::{Costs, Projected, project};
 use crate::bench::{Section, Spread, Table, paper};
-use crate::executor::taskgraph::{GraphRecorder, TaskGraph};
 use crate::executor::{Simulation, Sync, Tracer, Tuning};
+use crate::runtime::task_graph::{GraphRecorder, TaskGraph};
 use crate::scenarios::{self, Request};
 
 /// Tasks of a recorded run that are kept; about 200 MiB.

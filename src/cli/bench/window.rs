@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::super::failure::Failure;
-use super::super::numbers::short;
+use super::super::format::short;
 use super::Common;
 use super::lists::{Numbers, numbers};
 use super::runner::{Case, Runner};

@@ -4,26 +4,26 @@
 //! *Rollback*: something in its past has changed; what came after is taken back, those who were told are told
 //! otherwise, and it goes on from there. Phases only decide whether it may step; messages are handled in all.
 
-mod company;
-mod hear;
-mod home;
+mod cluster;
+mod membership;
+mod migrate;
 mod portrait;
-mod regroup;
+mod receive;
 mod step;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::bucket::{Found, Track};
-use super::dynamics::{Crew, Dynamics, Place, Remembered, Response};
-use super::fault::Fault;
-use super::history::{History, Lost};
-use super::layout::Layout;
-use super::message::{At, EntityId, Message, Outbox, Version};
-use super::stats::Stats;
-use crate::time::Tick;
-pub use company::Forward;
-use regroup::Company;
+use crate::base::time::Tick;
+use crate::protocol::dynamics::{Crew, Dynamics, Place, Remembered, Response};
+use crate::protocol::fault::Fault;
+use crate::protocol::history::{History, Lost};
+use crate::protocol::message::{At, EntityId, Message, Outbox, Version};
+use crate::protocol::stats::Stats;
+use crate::protocol::tvht::Layout;
+use crate::protocol::tvht::{Found, Track};
+use cluster::Company;
+pub use migrate::Forward;
 
 /// How far ahead an entity responds to contacts before it has any experience.
 const CONTACT_AHEAD_AT_FIRST: u64 = 16;

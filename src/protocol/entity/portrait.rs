@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use super::step::{FREE_AT_LEAST, LARGE_CREW};
-use super::{Debt, Departures, Entity, Limits, Plan, Written};
-use crate::protocol::bucket::Track;
 use crate::protocol::dynamics::{Dynamics, Response};
+use crate::protocol::entity::step::{FREE_AT_LEAST, LARGE_CREW};
+use crate::protocol::entity::{Debt, Departures, Entity, Limits, Plan, Written};
 use crate::protocol::history::{Known, Segment};
 use crate::protocol::message::EntityId;
 use crate::protocol::portrait::{
     Named, Painter, portray_crew, portray_found, portray_memories, portray_partner,
 };
+use crate::protocol::tvht::Track;
 
 impl<D: Dynamics> Entity<D> {
     /// Takes down everything that decides what it does next under these limits, and what it has committed.

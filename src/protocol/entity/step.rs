@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use thin_vec::ThinVec;
 
-use super::{Debt, Departures, Entity, Leg, Limits, Plan, Step, Written};
-use crate::protocol::counters::Now;
+use crate::base::time::Tick;
 use crate::protocol::dynamics::{Crew, Dynamics, Moment, PartnerKey, Place, Response};
+use crate::protocol::entity::{Debt, Departures, Entity, Leg, Limits, Plan, Step, Written};
 use crate::protocol::fault::Fault;
+use crate::protocol::gvt::Now;
 use crate::protocol::history::{Known, Segment, Tale};
 use crate::protocol::message::{At, EntityId, Message, Outbox, Version};
-use crate::time::Tick;
 
 /// A crew with its flights, and what is new about them.
 type Onward<D> = (Crew<D>, Departures<D>);
@@ -328,7 +328,8 @@ impl<D: Dynamics> Entity<D> {
                 continue;
             }
             let theirs = (other.entity, other.version);
-            let is_news = super::hear::note(&mut strangers, theirs, *body, own, their_flight);
+            let is_news =
+                crate::protocol::entity::receive::note(&mut strangers, theirs, *body, own, their_flight);
             self.stats.repeated += u64::from(!is_news);
         }
         let flown = written.last + 1 - plan.first;

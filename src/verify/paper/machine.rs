@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::verify::tiny::stir;
+use crate::verify::toy_model::stir;
 
 /// Before tick 0 there is -1.
 pub type Tick = i64;

@@ -1,0 +1,25 @@
+//! Frames: the committed states of all bodies at one tick. What a run hands to its user, in order, once.
+
+use crate::base::ids::BodyId;
+use crate::base::state::BodyState;
+use crate::base::time::Tick;
+
+/// The committed states of all bodies at one frame tick, in ascending body id.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// Number of the frame, from 0.
+    pub index: u64,
+    /// The tick it shows.
+    pub tick: Tick,
+    /// The simulated time it shows, in seconds.
+    pub time_s: f64,
+    /// Every body that exists at this tick, in ascending id.
+    pub bodies: Vec<(BodyId, BodyState)>,
+}
+
+impl Frame {
+    /// The state of one body, if it exists in this frame.
+    pub fn state(&self, id: BodyId) -> Option<&BodyState> {
+        self.bodies.binary_search_by_key(&id, |(id, _)| *id).ok().map(|at| &self.bodies[at].1)
+    }
+}

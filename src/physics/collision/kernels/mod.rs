@@ -1,0 +1,127 @@
+//! Contact kernels: where two shapes meet, as pure functions of their poses.
+//!
+//! A kernel sees the pair and nothing else, never what was computed before, so that every executor finds the
+//! same points. Kernels are our own where they are hot (balls and rings against everything, boxes against boxes and
+//! planes); the rest is asked of parry, afresh each time.
+
+mod box_box;
+mod box_plane;
+mod general;
+mod reduce;
+mod ring;
+mod sphere;
+mod triangle;
+
+use smallvec::SmallVec;
+
+use crate::base::math::{Quat, Vec3};
+use crate::physics::shape::Shape;
+
+/// Most points a pair may have.
+pub const POINTS_MAX: usize = 4;
+
+/// One point where two shapes meet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContactPoint {
+    /// Says which parts of the shapes meet; the same parts have the same number at the next tick.
+    pub feature: u64,
+    /// Half way between the two surfaces, in world coordinates.
+    pub point: Vec3,
+    /// Unit vector out of the second shape into the first.
+    pub normal: Vec3,
+    /// Distance between the surfaces; negative when they overlap.
+    pub gap: f64,
+}
+
+impl ContactPoint {
+    const NONE: ContactPoint = ContactPoint {
+        feature: 0,
+        point: Vec3::new(0.0, 0.0, 0.0),
+        normal: Vec3::new(0.0, 1.0, 0.0),
+        gap: 0.0,
+    };
+}
+
+/// Up to four points, in ascending feature number. Mostly there is one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Manifold {
+    points: SmallVec<[ContactPoint; 1]>,
+}
+
+impl Manifold {
+    /// No points.
+    #[inline]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// One point.
+    #[inline]
+    pub fn single(point: ContactPoint) -> Self {
+        Manifold { points: SmallVec::from_buf([point]) }
+    }
+
+    /// The points.
+    #[inline]
+    pub fn points(&self) -> &[ContactPoint] {
+        &self.points
+    }
+
+    /// The smallest gap; infinite without points.
+    pub fn gap(&self) -> f64 {
+        self.points.iter().fold(f64::INFINITY, |gap, point| gap.min(point.gap))
+    }
+
+    /// The same points seen from the other shape.
+    fn flipped(mut self) -> Self {
+        for point in &mut self.points {
+            point.normal = -point.normal;
+        }
+        self
+    }
+
+    /// Takes four points at most, sorted by feature.
+    fn from_points(points: &[ContactPoint]) -> Self {
+        let mut points: SmallVec<[ContactPoint; 1]> = points.iter().take(POINTS_MAX).copied().collect();
+        points.sort_by_key(|point| point.feature);
+        Manifold { points }
+    }
+}
+
+/// A shape somewhere.
+#[derive(Clone, Copy)]
+pub struct Placed<'a> {
+    /// Its form.
+    pub shape: &'a Shape,
+    /// Position.
+    pub x: Vec3,
+    /// Orientation.
+    pub q: Quat,
+}
+
+/// Where `a` and `b` come closer than `reach`. Always called with the body of the smaller id as `a`, or with a
+/// body as `a` and static geometry as `b`.
+pub fn contact(a: &Placed, b: &Placed, reach: f64) -> Manifold {
+    match (a.shape, b.shape) {
+        (Shape::Sphere { radius: ra }, Shape::Sphere { radius: rb }) => {
+            sphere::against_sphere(a.x, *ra, b.x, *rb, reach)
+        }
+        (Shape::Ring { radius, tube }, _) => ring::against(a, *radius, *tube, b, reach),
+        (_, Shape::Ring { radius, tube }) => ring::against(b, *radius, *tube, a, reach).flipped(),
+        (Shape::Sphere { radius }, _) => sphere::against(a.x, *radius, b, reach),
+        (_, Shape::Sphere { radius }) => sphere::against(b.x, *radius, a, reach).flipped(),
+        (Shape::Box { half: ha }, Shape::Box { half: hb }) => box_box::contact(a, ha, b, hb, reach),
+        (Shape::Box { half }, Shape::HalfSpace { normal }) => {
+            box_plane::contact(a, half, b.x, b.q * normal, reach)
+        }
+        (Shape::HalfSpace { normal }, Shape::Box { half }) => {
+            box_plane::contact(b, half, a.x, a.q * normal, reach).flipped()
+        }
+        _ => general::contact(a, b, reach),
+    }
+}
+
+/// Direction and distance from the surface of `from` to a point, negative inside. Meshes have no inside.
+pub(crate) fn clearance(point: Vec3, from: &Placed) -> (Vec3, f64) {
+    sphere::clearance(point, from)
+}

@@ -1,0 +1,66 @@
+//! The one predicate that decides whether two things touch at a tick.
+//!
+//! Broad phases, hash tables and root finders may propose too many candidates, never too few; what they propose
+//! is put to these two functions, always with the body of the smaller id first.
+
+use crate::base::math::Vec3;
+use crate::base::state::BodyState;
+use crate::physics::collision::kernels::{Manifold, Placed, contact};
+use crate::physics::shape::Shape;
+use crate::physics::world::{BodyDef, Rule, StaticDef};
+
+/// Whether two balls touch: the predicate below for the most common pair, from positions and velocities alone.
+/// The angular velocities of balls do not show along the line of centres.
+#[inline]
+pub(crate) fn balls_touch(rule: &Rule, radii: f64, xa: Vec3, va: Vec3, xb: Vec3, vb: Vec3) -> bool {
+    let d = xa - xb;
+    let d2 = d.norm_squared();
+    let reached = radii + rule.margin;
+    if d2 >= reached * reached {
+        return false;
+    }
+    let distance = d2.sqrt();
+    d2 == 0.0 || (va - vb).dot(&d) < parting_speed(rule, distance - radii) * distance
+}
+
+/// Bodies with this gap that separate at this speed no longer touch.
+#[inline]
+pub(crate) fn parting_speed(rule: &Rule, gap: f64) -> f64 {
+    rule.separating + rule.lingering * (-gap).max(0.0)
+}
+
+/// Where two bodies touch: nearer than the margin and not flying apart. `a` has the smaller id.
+#[inline]
+pub fn touching(rule: &Rule, a: &BodyDef, sa: &BodyState, b: &BodyDef, sb: &BodyState) -> Option<Manifold> {
+    debug_assert!(a.id < b.id, "pairs are evaluated with the smaller id first");
+    let radii = a.radius + b.radius;
+    if let (Shape::Sphere { .. }, Shape::Sphere { .. }) = (&a.shape, &b.shape) {
+        let touch = balls_touch(rule, radii, sa.x, sa.v, sb.x, sb.v);
+        return touch.then(|| contact(&place(a, sa), &place(b, sb), f64::INFINITY));
+    }
+    let reached = radii + rule.margin;
+    if (sa.x - sb.x).norm_squared() >= reached * reached {
+        return None;
+    }
+    let manifold = contact(&place(a, sa), &place(b, sb), rule.reach);
+    let touches = manifold.points().iter().any(|p| {
+        let approach = sa.velocity_at(p.point - sa.x) - sb.velocity_at(p.point - sb.x);
+        p.gap < rule.margin && approach.dot(&p.normal) < parting_speed(rule, p.gap)
+    });
+    touches.then_some(manifold)
+}
+
+/// Where a body touches static geometry.
+#[inline]
+pub fn touching_static(rule: &Rule, a: &BodyDef, sa: &BodyState, b: &StaticDef) -> Option<Manifold> {
+    let manifold = contact(&place(a, sa), &Placed { shape: &b.shape, x: b.x, q: b.q }, rule.reach);
+    let touches = manifold.points().iter().any(|p| {
+        let approach = sa.velocity_at(p.point - sa.x);
+        p.gap < rule.margin && approach.dot(&p.normal) < parting_speed(rule, p.gap)
+    });
+    touches.then_some(manifold)
+}
+
+fn place<'a>(body: &'a BodyDef, state: &BodyState) -> Placed<'a> {
+    Placed { shape: &body.shape, x: state.x, q: state.q }
+}

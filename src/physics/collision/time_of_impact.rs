@@ -1,0 +1,158 @@
+//! The first tick of a range at which two flights touch, without looking at every tick.
+//!
+//! Root finding only narrows the range, with room to spare; whether there is a touch is decided by the one
+//! predicate, so that the answer is exactly that of testing every tick in turn.
+
+use crate::base::math::Vec3;
+use crate::base::time::Tick;
+use crate::physics::collision::kernels::{Placed, clearance};
+use crate::physics::collision::narrow_phase::{balls_touch, touching, touching_static};
+use crate::physics::flight::{Flight, FlightCursor};
+use crate::physics::shape::Shape;
+use crate::physics::world::{BodyDef, StaticDef, World};
+
+/// Distance by which bounds are widened against rounding, metres, and as a share of the coordinates.
+const SLACK_M: f64 = 1e-6;
+const SLACK_SHARE: f64 = 1e-12;
+
+/// A body in flight.
+pub type Flying<'a> = (&'a BodyDef, &'a Flight);
+
+/// The first tick of `from..=to` at which two bodies touch. `a` has the smaller id; neither flight begins after
+/// `from`.
+pub fn first_touch(world: &World, a: Flying, b: Flying, from: Tick, to: Tick) -> Option<Tick> {
+    let (first, last) = near_ticks(world, a, b, from, to)?;
+    let both_balls = matches!((&a.0.shape, &b.0.shape), (Shape::Sphere { .. }, Shape::Sphere { .. }));
+    if both_balls {
+        let radii = a.0.radius + b.0.radius;
+        return (first..=last).find(|&tick| {
+            let (xa, va) = (a.1.position_at(world, tick), a.1.velocity_at(world, tick));
+            let (xb, vb) = (b.1.position_at(world, tick), b.1.velocity_at(world, tick));
+            balls_touch(&world.rule, radii, xa, va, xb, vb)
+        });
+    }
+    let (mut at_a, mut at_b) = (FlightCursor::new(*a.1), FlightCursor::new(*b.1));
+    (first..=last).find(|&tick| {
+        let (sa, sb) = (at_a.state_at(world, a.0, tick), at_b.state_at(world, b.0, tick));
+        touching(&world.rule, a.0, &sa, b.0, &sb).is_some()
+    })
+}
+
+/// The ticks of `from..=to` at which the bounding balls of two bodies may be within the margin. Both fall alike,
+/// so their relative motion is a straight line.
+fn near_ticks(world: &World, a: Flying, b: Flying, from: Tick, to: Tick) -> Option<(Tick, Tick)> {
+    let (xa, xb) = (a.1.position_at(world, from), b.1.position_at(world, from));
+    let d = xa - xb;
+    let u = a.1.velocity_at(world, from) - b.1.velocity_at(world, from);
+    let span = world.time.span_s(from, to);
+    let g = world.gravity.amax();
+    let scale =
+        xa.amax().max(xb.amax()) + (a.1.origin.v.amax() + b.1.origin.v.amax()) * span + g * span * span;
+    let reach = a.0.radius + b.0.radius + world.rule.margin + SLACK_M + SLACK_SHARE * scale;
+    // |d + u s|^2 < reach^2
+    let (speed2, approach, excess) = (u.norm_squared(), d.dot(&u), d.norm_squared() - reach * reach);
+    if speed2 == 0.0 {
+        return (excess < 0.0).then_some((from, to));
+    }
+    let discriminant = approach * approach - speed2 * excess;
+    if discriminant < 0.0 {
+        return None;
+    }
+    let root = discriminant.sqrt();
+    let enters = (-approach - root) / speed2;
+    let mut leaves = (-approach + root) / speed2;
+    if let (Shape::Sphere { .. }, Shape::Sphere { .. }) = (&a.0.shape, &b.0.shape) {
+        // Balls that part faster than the rule's limit do not touch, and they never slow down. The limit times
+        // the distance is largest at half the reach.
+        let limit = world.rule.separating * reach + world.rule.lingering * (0.25 * reach * reach);
+        leaves = leaves.min((limit - approach) / speed2);
+    }
+    if leaves < -world.time.tick_s || enters > span + world.time.tick_s {
+        return None;
+    }
+    // A tick of guard on both sides.
+    let ticks = |seconds: f64| (seconds.max(0.0) / world.time.tick_s).min((to - from) as f64);
+    let first = from + (ticks(enters).floor() as Tick).saturating_sub(1);
+    let last = (from + ticks(leaves).ceil() as Tick + 1).min(to);
+    (first <= last).then_some((first, last))
+}
+
+/// The first tick of `from..=to` at which a body touches static geometry. The flight does not begin after `from`.
+pub fn first_static_touch(world: &World, (body, flight): Flying, from: Tick, to: Tick) -> Option<Tick> {
+    let bounds = flight.swept_aabb(world, body, from, to).grown(world.rule.vicinity);
+    let mut near = Vec::new();
+    world.static_index.near(&bounds, &mut near);
+    let mut earliest = None;
+    for object in near.into_iter().map(|at| &world.statics[at as usize]) {
+        // Nobody needs to know what comes after the earliest touch found so far.
+        let until = earliest.map_or(to, |tick: Tick| tick - 1);
+        if let Some(tick) = first_touch_with(world, (body, flight), object, from, until) {
+            earliest = Some(tick);
+            if tick == from {
+                break;
+            }
+        }
+    }
+    earliest
+}
+
+fn first_touch_with(
+    world: &World,
+    (body, flight): Flying,
+    object: &StaticDef,
+    from: Tick,
+    to: Tick,
+) -> Option<Tick> {
+    let mut cursor = FlightCursor::new(*flight);
+    let mut tick = from;
+    while tick <= to {
+        if let Some(ticks) = calm_ticks(world, (body, flight), object, tick) {
+            if ticks >= (to - tick) as f64 {
+                return None;
+            }
+            tick += (ticks as Tick).max(1);
+            continue;
+        }
+        if touching_static(&world.rule, body, &cursor.state_at(world, body, tick), object).is_some() {
+            return Some(tick);
+        }
+        tick += 1;
+    }
+    None
+}
+
+/// For how many ticks from `tick` on a body does not touch static geometry for certain; nothing if it may be touching
+/// it now.
+fn calm_ticks(world: &World, (body, flight): Flying, object: &StaticDef, tick: Tick) -> Option<f64> {
+    let x = flight.position_at(world, tick);
+    let (normal, distance) = clearance(x, &Placed { shape: &object.shape, x: object.x, q: object.q });
+    let slack = SLACK_M + SLACK_SHARE * (x.amax() + distance.abs());
+    let room = distance - body.radius - world.rule.margin - slack;
+    if room <= 0.0 {
+        return None;
+    }
+    let v = flight.velocity_at(world, tick);
+    let safe = match object.shape {
+        Shape::Mesh(_) | Shape::Ring { .. } => crossing_seconds(room, v, world.gravity),
+        _ => safe_seconds(room, normal, v, world.gravity),
+    };
+    Some((safe / world.time.tick_s).floor() - 1.0)
+}
+
+/// How long a point stays above the plane `room` below it, for a plane that bounds a convex shape: infinite if
+/// it never comes down.
+fn safe_seconds(room: f64, normal: Vec3, v: Vec3, gravity: Vec3) -> f64 {
+    let (speed, half_pull) = (normal.dot(&v), 0.5 * normal.dot(&gravity));
+    let discriminant = speed * speed - 4.0 * half_pull * room;
+    if discriminant < 0.0 {
+        return f64::INFINITY;
+    }
+    let denominator = -speed + discriminant.sqrt();
+    if denominator <= 0.0 { f64::INFINITY } else { 2.0 * room / denominator }
+}
+
+/// How long it takes at least to move `room` in any direction.
+fn crossing_seconds(room: f64, v: Vec3, gravity: Vec3) -> f64 {
+    let (speed, half_pull) = (v.norm(), 0.5 * gravity.norm());
+    2.0 * room / (speed + (speed * speed + 4.0 * half_pull * room).sqrt())
+}

@@ -1,0 +1,382 @@
+//! Rows of contacts: one along the normal, two along the surface, and one more that only moves bodies apart.
+
+use crate::base::math::Vec3;
+use crate::base::state::BodyState;
+use crate::physics::collision::kernels::ContactPoint;
+use crate::physics::island_solver::body::{Motion, Resistance};
+use crate::physics::island_solver::cache::{Impulses, PointImpulse};
+use crate::physics::island_solver::detect::Meeting;
+use crate::physics::island_solver::residual::Residual;
+use crate::physics::{Rule, Surface, across};
+
+/// A direction in which two bodies are pushed apart at a point, and what a push does to them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    /// Direction of the push on the first body.
+    pub n: Vec3,
+    /// Arms about which the push turns the bodies, in the sense of the relative velocity.
+    arm_a: Vec3,
+    arm_b: Vec3,
+    /// The same through the inverse inertia: change of angular velocity per N s.
+    turn_a: Vec3,
+    turn_b: Vec3,
+    /// Relative velocity gained per N s, and its inverse.
+    pub gain: f64,
+    pub inv_gain: f64,
+}
+
+impl Row {
+    /// A push along `n` at the arms `ra` and `rb`.
+    pub fn new(n: Vec3, ra: Vec3, rb: Vec3, a: &Resistance, b: &Resistance) -> Self {
+        Row::with_arms(n, ra.cross(&n), -rb.cross(&n), a, b)
+    }
+
+    /// A row given by its arms; `n` may be zero, for rows that only turn.
+    pub fn with_arms(n: Vec3, arm_a: Vec3, arm_b: Vec3, a: &Resistance, b: &Resistance) -> Self {
+        let (turn_a, turn_b) = (a.inv_inertia * arm_a, b.inv_inertia * arm_b);
+        let linear = n.norm_squared() * (a.inv_mass + b.inv_mass);
+        let gain = linear + arm_a.dot(&turn_a) + arm_b.dot(&turn_b);
+        Row { n, arm_a, arm_b, turn_a, turn_b, gain, inv_gain: if gain > 0.0 { 1.0 / gain } else { 0.0 } }
+    }
+
+    /// Relative velocity along the row.
+    #[inline(always)]
+    pub fn speed(&self, a: &Motion, b: &Motion) -> f64 {
+        self.n.dot(&(a.v - b.v)) + self.arm_a.dot(&a.w) + self.arm_b.dot(&b.w)
+    }
+
+    /// Applies an impulse.
+    #[inline(always)]
+    pub fn push(&self, impulse: f64, a: &mut Motion, b: &mut Motion, inv_mass: (f64, f64)) {
+        a.v += self.n * (impulse * inv_mass.0);
+        a.w += self.turn_a * impulse;
+        b.v -= self.n * (impulse * inv_mass.1);
+        b.w += self.turn_b * impulse;
+    }
+
+    /// Changes `impulse`, which never pulls, so that the relative velocity along the row becomes `target`.
+    #[inline(always)]
+    fn press(&self, target: f64, impulse: &mut f64, a: &mut Motion, b: &mut Motion, inv_mass: (f64, f64)) {
+        let lacking = target - self.speed(a, b);
+        let wanted = (*impulse + lacking * self.inv_gain).max(0.0);
+        let change = wanted - *impulse;
+        *impulse = wanted;
+        self.push(change, a, b, inv_mass);
+    }
+}
+
+/// One point of contact.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    normal: Row,
+    tangents: [Row; 2],
+    /// The relative velocity along the normal may not fall below this.
+    target: f64,
+    impulse: f64,
+    friction: [f64; 2],
+    /// Speed at which an overlap is removed, and the impulse of that.
+    parting: f64,
+    parting_impulse: f64,
+    feature: u64,
+    place: Vec3,
+}
+
+/// A pair in contact: where its points are, and whom it concerns.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    a: u32,
+    b: u32,
+    first: u32,
+    count: u32,
+    inv_mass: (f64, f64),
+    friction: f64,
+    pair: (u32, u32),
+    parts: bool,
+}
+
+/// What a contact needs to know besides the bodies.
+#[derive(Clone, Copy)]
+pub(super) struct ContactRule<'a> {
+    pub rule: &'a Rule,
+    pub tick_s: f64,
+    /// Share of an overlap removed per tick.
+    pub correction: f64,
+    /// Overlaps below this are left alone, metres.
+    pub slop: f64,
+    /// A point may move this far in a tick and still be the same, metres.
+    pub near: f64,
+}
+
+/// One side of a pair.
+#[derive(Clone, Copy)]
+pub(super) struct Side<'a> {
+    pub slot: u32,
+    pub state: &'a BodyState,
+    pub resistance: &'a Resistance,
+}
+
+/// All contacts of a group.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Contacts {
+    blocks: Vec<Block>,
+    points: Vec<Point>,
+    begun: u32,
+}
+
+impl Contacts {
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+        self.points.clear();
+        self.begun = 0;
+    }
+
+    /// Pairs of which nothing was remembered.
+    pub fn begun(&self) -> u32 {
+        self.begun
+    }
+
+    pub fn pairs(&self) -> usize {
+        self.blocks.len()
+    }
+
+    pub fn points(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Adds a pair, and begins with what is remembered of it.
+    pub fn add(
+        &mut self,
+        meeting: &Meeting,
+        surface: Surface,
+        (a, b): (Side, Side),
+        remembered: &[PointImpulse],
+        how: &ContactRule,
+    ) {
+        let first = self.points.len() as u32;
+        let mut parts = false;
+        self.begun += u32::from(remembered.is_empty());
+        for contact in meeting.manifold.points() {
+            let known = recognised(contact, remembered, meeting.manifold.points(), how.near);
+            let point = point(contact, surface, &a, &b, known, how);
+            parts |= point.parting > 0.0 || point.parting_impulse > 0.0;
+            self.points.push(point);
+        }
+        self.blocks.push(Block {
+            a: a.slot,
+            b: b.slot,
+            first,
+            count: self.points.len() as u32 - first,
+            inv_mass: (a.resistance.inv_mass, b.resistance.inv_mass),
+            friction: surface.friction,
+            pair: (meeting.a, meeting.b),
+            parts,
+        });
+    }
+
+    /// Applies what was remembered.
+    pub fn warm_start(&self, motions: &mut [Motion]) {
+        for block in &self.blocks {
+            let (mut a, mut b) = (motions[block.a as usize], motions[block.b as usize]);
+            for point in &self.points[block.range()] {
+                point.normal.push(point.impulse, &mut a, &mut b, block.inv_mass);
+                for (row, impulse) in point.tangents.iter().zip(point.friction) {
+                    row.push(impulse, &mut a, &mut b, block.inv_mass);
+                }
+            }
+            motions[block.a as usize] = a;
+            motions[block.b as usize] = b;
+        }
+    }
+
+    /// One sweep over all rows.
+    pub fn sweep(&mut self, motions: &mut [Motion]) {
+        for block in &self.blocks {
+            block.solve(&mut self.points[block.range()], motions);
+        }
+    }
+
+    /// Moves bodies apart as far as was remembered.
+    pub fn warm_start_apart(&self, shifts: &mut [Motion]) {
+        for block in self.blocks.iter().filter(|block| block.parts) {
+            let (mut a, mut b) = (shifts[block.a as usize], shifts[block.b as usize]);
+            for point in &self.points[block.range()] {
+                point.normal.push(point.parting_impulse, &mut a, &mut b, block.inv_mass);
+            }
+            shifts[block.a as usize] = a;
+            shifts[block.b as usize] = b;
+        }
+    }
+
+    /// One sweep that moves overlapping bodies apart: `shifts` never become velocities.
+    pub fn sweep_apart(&mut self, shifts: &mut [Motion]) {
+        for block in self.blocks.iter().filter(|block| block.parts) {
+            let (mut a, mut b) = (shifts[block.a as usize], shifts[block.b as usize]);
+            for point in &mut self.points[block.range()] {
+                let Point { normal, parting, parting_impulse, .. } = point;
+                normal.press(*parting, parting_impulse, &mut a, &mut b, block.inv_mass);
+            }
+            shifts[block.a as usize] = a;
+            shifts[block.b as usize] = b;
+        }
+    }
+
+    /// Whether any pair overlaps.
+    pub fn overlap(&self) -> bool {
+        self.blocks.iter().any(|block| block.parts)
+    }
+
+    /// Adds what the impulses leave unsolved.
+    pub fn measure(&self, motions: &[Motion], residual: &mut Residual) {
+        for block in &self.blocks {
+            let (a, b) = (&motions[block.a as usize], &motions[block.b as usize]);
+            for point in &self.points[block.range()] {
+                let lacking = point.target - point.normal.speed(a, b);
+                let natural = (point.impulse + lacking * point.normal.inv_gain).max(0.0);
+                residual.add((natural - point.impulse).abs() * point.normal.gain);
+                let limit = block.friction * point.impulse;
+                let wanted = [0, 1]
+                    .map(|k| point.friction[k] - point.tangents[k].speed(a, b) * point.tangents[k].inv_gain);
+                let natural = on_disc(wanted, limit);
+                for ((natural, found), row) in natural.iter().zip(point.friction).zip(&point.tangents) {
+                    residual.add((natural - found).abs() * row.gain);
+                }
+            }
+        }
+    }
+
+    /// Writes down the impulses, in the order in which pairs were added.
+    pub fn remember(&self, impulses: &mut Impulses) {
+        impulses.points.clear();
+        for block in &self.blocks {
+            for point in &self.points[block.range()] {
+                let [first, second] = point.friction;
+                impulses.points.push(PointImpulse {
+                    pair: block.pair,
+                    feature: point.feature,
+                    normal: point.impulse,
+                    tangent: point.tangents[0].n * first + point.tangents[1].n * second,
+                    parting: point.parting_impulse,
+                    point: point.place,
+                });
+            }
+        }
+    }
+}
+
+impl Block {
+    #[inline]
+    fn range(&self) -> std::ops::Range<usize> {
+        self.first as usize..(self.first + self.count) as usize
+    }
+
+    /// Friction first: what keeps bodies out of each other has the last word.
+    #[inline]
+    fn solve(&self, points: &mut [Point], motions: &mut [Motion]) {
+        let (mut a, mut b) = (motions[self.a as usize], motions[self.b as usize]);
+        for point in points {
+            let limit = self.friction * point.impulse;
+            if limit > 0.0 || point.friction != [0.0; 2] {
+                let [first, second] = &point.tangents;
+                let wanted = [
+                    point.friction[0] - first.speed(&a, &b) * first.inv_gain,
+                    point.friction[1] - second.speed(&a, &b) * second.inv_gain,
+                ];
+                let allowed = on_disc(wanted, limit);
+                first.push(allowed[0] - point.friction[0], &mut a, &mut b, self.inv_mass);
+                second.push(allowed[1] - point.friction[1], &mut a, &mut b, self.inv_mass);
+                point.friction = allowed;
+            }
+            let Point { normal, target, impulse, .. } = point;
+            normal.press(*target, impulse, &mut a, &mut b, self.inv_mass);
+        }
+        motions[self.a as usize] = a;
+        motions[self.b as usize] = b;
+    }
+}
+
+/// The nearest pair of impulses whose length is at most `limit`.
+#[inline]
+fn on_disc(wanted: [f64; 2], limit: f64) -> [f64; 2] {
+    let length2 = wanted[0] * wanted[0] + wanted[1] * wanted[1];
+    if length2 <= limit * limit {
+        return wanted;
+    }
+    let scale = limit / length2.sqrt();
+    [wanted[0] * scale, wanted[1] * scale]
+}
+
+/// What is remembered of a point: that of the same feature, or of the nearest place that no feature claims. Features
+/// change their names when a face tilts ever so little.
+fn recognised<'a>(
+    contact: &ContactPoint,
+    remembered: &'a [PointImpulse],
+    all: &[ContactPoint],
+    near: f64,
+) -> Option<&'a PointImpulse> {
+    if let Some(known) = remembered.iter().find(|known| known.feature == contact.feature) {
+        return Some(known);
+    }
+    let distance = |known: &PointImpulse| (known.point - contact.point).norm_squared();
+    remembered
+        .iter()
+        .filter(|known| distance(known) < near * near)
+        .filter(|known| all.iter().all(|other| other.feature != known.feature))
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+}
+
+fn point(
+    contact: &ContactPoint,
+    surface: Surface,
+    a: &Side,
+    b: &Side,
+    known: Option<&PointImpulse>,
+    how: &ContactRule,
+) -> Point {
+    let (ra, rb) = (contact.point - a.state.x, contact.point - b.state.x);
+    let row = |n: Vec3| Row::new(n, ra, rb, a.resistance, b.resistance);
+    let (t1, t2) = across(contact.normal);
+    let normal = row(contact.normal);
+    let approach = a.state.velocity_at(ra) - b.state.velocity_at(rb);
+    let speed = approach.dot(&contact.normal);
+    let bounces = surface.restitution > 0.0 && -speed * surface.restitution > how.rule.bounce;
+    let rebound = if bounces { -surface.restitution * speed } else { 0.0 };
+    // Bodies that do not touch yet may come as close as they like within the tick, and bounce in the next.
+    let target = if contact.gap > 0.0 { -contact.gap / how.tick_s } else { rebound };
+    let deep = (-contact.gap - how.slop).max(0.0);
+    let tangent = known.map_or(Vec3::zeros(), |known| known.tangent);
+    Point {
+        normal,
+        tangents: [row(t1), row(t2)],
+        target,
+        impulse: known.map_or(0.0, |known| known.normal),
+        friction: [tangent.dot(&t1), tangent.dot(&t2)],
+        parting: how.correction * deep / how.tick_s,
+        parting_impulse: known.map_or(0.0, |known| known.parting),
+        feature: contact.feature,
+        place: contact.point,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contact(feature: u64, x: f64) -> ContactPoint {
+        ContactPoint { feature, point: Vec3::x() * x, normal: Vec3::y(), gap: 0.0 }
+    }
+
+    fn known(feature: u64, x: f64) -> PointImpulse {
+        let zero = Vec3::zeros();
+        PointImpulse { pair: (0, 1), feature, normal: 1.0, tangent: zero, parting: 0.0, point: Vec3::x() * x }
+    }
+
+    /// A point keeps its impulse if its feature is known, or else if it is near one whose feature is gone.
+    #[test]
+    fn points_are_recognised_by_feature_and_then_by_place() {
+        let remembered = [known(1, 0.0), known(2, 1.0), known(3, 1.05)];
+        let all = [contact(1, 0.5), contact(2, 1.0), contact(9, 1.01), contact(8, 3.0)];
+        let found = |at: usize| recognised(&all[at], &remembered, &all, 0.1).map(|known| known.feature);
+        // By feature, however far it went; never what another point claims; not what is too far.
+        assert_eq!([0, 1, 2, 3].map(found), [Some(1), Some(2), Some(3), None]);
+    }
+}

@@ -1,0 +1,24 @@
+//! The group solver: bodies in persistent contact and held by joints, solved together.
+//!
+//! A conventional engine: constraints become rows, rows are solved by projected Gauss-Seidel sweeps that begin
+//! with the impulses of the tick before, and overlaps are removed by moving bodies apart without changing their
+//! velocities. Unlike the local response of [`crate::physics::local_solver`], what happens to a body here depends on
+//! everything it is connected with. `src/overlap_bridge.rs` spreads such groups over workers.
+
+mod body;
+mod cache;
+mod candidates;
+mod contacts;
+mod detect;
+mod filter;
+mod joints;
+mod residual;
+mod solver;
+
+pub(crate) use cache::order;
+pub use cache::{Impulses, JointImpulse, PointImpulse};
+pub use candidates::Neighbours;
+pub use detect::{Bounds, Detector, Meeting, meeting, meets, met};
+pub use filter::Fabric;
+pub use residual::Residual;
+pub use solver::{GroupSolver, Shares, StepCounts, Told};

@@ -1,0 +1,291 @@
+//! Shapes of any kind that touch in one point or in several: up to two patches of friction, points that are solved
+//! together.
+
+use smallvec::SmallVec;
+use thin_vec::ThinVec;
+
+use crate::base::math::{Vec3, any_perpendicular};
+use crate::physics::collision::kernels::{ContactPoint, Manifold};
+use crate::physics::local_solver::cache::{PairMemory, PatchMemory, PointMemory};
+use crate::physics::local_solver::resting::System;
+use crate::physics::local_solver::row::{Couple, Inertial, Row, Twist};
+use crate::physics::world::{Rule, Surface};
+
+/// Points whose normals differ by less than this (cosine) lie on one patch.
+const SAME_PATCH: f64 = 1.0 - 1e-6;
+
+/// A contact point as the solver sees it. The direction of its row is its normal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SolvedPoint {
+    pub row: Row,
+    pub gap: f64,
+    feature: u64,
+    /// Impulse that presses the point in this tick.
+    pub pressed: f64,
+    /// Distance from the middle of its patch, and which patch that is.
+    arm: f64,
+    patch: u32,
+    /// Whether it was pressed at the tick before.
+    pub was_loaded: bool,
+}
+
+/// Points with a common normal rub as one: along the surface at their middle, and about the normal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patch {
+    /// Along the surface.
+    pub rows: [Row; 2],
+    /// Impulses along these, and about the normal.
+    pub rubbed: [f64; 3],
+}
+
+impl Patch {
+    fn at(middle: Vec3, normal: Vec3, a: &Inertial, b: &Inertial) -> Self {
+        let along = any_perpendicular(normal);
+        let across = normal.cross(&along);
+        let rows = [Row::tangent(along, middle, a, b), Row::tangent(across, middle, a, b)];
+        Patch { rows, rubbed: [0.0; 3] }
+    }
+}
+
+/// A pair of any shapes in touch at one tick.
+#[derive(Clone, Debug)]
+pub(super) struct ShapeTouch {
+    pub(super) points: SmallVec<[SolvedPoint; 1]>,
+    /// Empty where there is no friction.
+    pub(super) patches: SmallVec<[Patch; 1]>,
+    /// About the normal of each patch. None for a single point, which cannot resist twisting.
+    pub(super) twists: ThinVec<Row>,
+    /// Inverse masses of the two sides.
+    pub(super) inv_mass: (f64, f64),
+    surface: Surface,
+    /// Smallest gap of its points: how deep the touch is.
+    pub gap: f64,
+    /// Bounces since the pair began to touch.
+    pub(super) bounces: u32,
+    /// Whether it bounced in this tick.
+    pub(super) fired: bool,
+    /// How its points and its friction work on each other; found when it first rests.
+    pub(super) system: Option<Box<System>>,
+}
+
+impl ShapeTouch {
+    /// A pair whose points are known. The first side is the body with the smaller id, or the body that touches
+    /// static geometry.
+    pub fn new(
+        manifold: &Manifold,
+        surface: Surface,
+        a: &Inertial,
+        b: &Inertial,
+        memory: &PairMemory,
+        rule: &Rule,
+    ) -> Self {
+        let mut touch = ShapeTouch {
+            points: SmallVec::new(),
+            patches: SmallVec::new(),
+            twists: ThinVec::new(),
+            inv_mass: (a.inv_mass, b.inv_mass),
+            surface,
+            gap: manifold.gap(),
+            bounces: memory.bounces,
+            fired: false,
+            system: None,
+        };
+        for contact in manifold.points() {
+            let row = Row::normal(contact.normal, contact.point, a, b);
+            let ContactPoint { gap, feature, .. } = *contact;
+            touch.points.push(SolvedPoint {
+                row,
+                gap,
+                feature,
+                pressed: 0.0,
+                arm: 0.0,
+                patch: 0,
+                was_loaded: false,
+            });
+        }
+        if rule.warm_start {
+            touch.recall_pressure(memory);
+        }
+        if surface.friction > 0.0 {
+            touch.find_patches(manifold, a, b);
+            if rule.warm_start {
+                touch.recall_friction(memory);
+            }
+        }
+        touch
+    }
+
+    /// Groups points by their normals.
+    fn find_patches(&mut self, manifold: &Manifold, a: &Inertial, b: &Inertial) {
+        if let [only] = manifold.points() {
+            return self.patches.push(Patch::at(only.point, only.normal, a, b));
+        }
+        let mut middles: SmallVec<[(Vec3, Vec3, f64); 4]> = SmallVec::new();
+        for (point, ContactPoint { normal, point: place, .. }) in
+            self.points.iter_mut().zip(manifold.points())
+        {
+            let known = middles.iter().position(|(n, _, _)| n.dot(normal) > SAME_PATCH);
+            point.patch = known.unwrap_or(middles.len()) as u32;
+            match known {
+                Some(at) => {
+                    middles[at].1 += place;
+                    middles[at].2 += 1.0;
+                }
+                None => middles.push((*normal, *place, 1.0)),
+            }
+        }
+        for (normal, sum, count) in &mut middles {
+            *sum = if *count == 1.0 { *sum } else { *sum / *count };
+            self.patches.push(Patch::at(*sum, *normal, a, b));
+            self.twists.push(Row::about(*normal, a, b));
+        }
+        for (point, contact) in self.points.iter_mut().zip(manifold.points()) {
+            let (normal, middle, _) = middles[point.patch as usize];
+            let d = contact.point - middle;
+            point.arm = (d - normal * normal.dot(&d)).norm();
+        }
+    }
+
+    /// Starts from the impulses that pressed the points last tick.
+    fn recall_pressure(&mut self, memory: &PairMemory) {
+        if let ([point], [known]) = (&mut self.points[..], &memory.points[..])
+            && point.feature == known.feature
+        {
+            (point.pressed, point.was_loaded) = (known.pressed, known.pressed > 0.0);
+            return;
+        }
+        let features: SmallVec<[u64; 4]> = self.points.iter().map(|point| point.feature).collect();
+        for (point, pressed) in self.points.iter_mut().zip(memory.pressed(&features)) {
+            point.pressed = pressed;
+            point.was_loaded = pressed > 0.0;
+        }
+    }
+
+    /// Starts from last tick's friction, turned into this tick's directions and within this tick's limits.
+    fn recall_friction(&mut self, memory: &PairMemory) {
+        for (at, known) in memory.patches.iter().enumerate().take(self.patches.len()) {
+            let limits = self.friction_limits(at);
+            let [along, across] = &self.patches[at].rows;
+            let wanted = [known.rubbed.dot(&along.dir), known.rubbed.dot(&across.dir), known.twisted];
+            self.patches[at].rubbed = within_limits(wanted, limits);
+        }
+    }
+
+    /// Most that a patch can rub and twist, given how hard its points are pressed.
+    pub(super) fn friction_limits(&self, patch: usize) -> (f64, f64) {
+        self.friction_limits_if(patch, |_, point| point.pressed)
+    }
+
+    /// The same if its points were pressed as `pressed` says.
+    pub(super) fn friction_limits_if(
+        &self,
+        patch: usize,
+        pressed: impl Fn(usize, &SolvedPoint) -> f64,
+    ) -> (f64, f64) {
+        let mut limits = (0.0, 0.0);
+        for (at, point) in self.points.iter().enumerate().filter(|(_, point)| point.patch == patch as u32) {
+            let pressed = pressed(at, point);
+            limits.0 += self.surface.friction * pressed;
+            limits.1 += self.surface.friction * pressed * point.arm;
+        }
+        limits
+    }
+
+    /// Restitution of the next bounce.
+    pub(super) fn restitution(&self) -> f64 {
+        faded(self.surface.restitution, self.bounces)
+    }
+
+    /// Whether the touch would leave fast enough to matter: then it bounces instead of resting.
+    pub(super) fn is_hard(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
+        let near = self.points.iter().filter(|p| p.gap < rule.margin);
+        let approach = near.map(|p| p.row.speed(a, b)).fold(0.0, f64::min);
+        approach < 0.0 && self.restitution() * -approach > rule.bounce
+    }
+
+    /// Whether the two fly apart, though they may still overlap.
+    pub(super) fn parts(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
+        self.points.iter().all(|p| p.row.speed(a, b) >= rule.separating)
+    }
+
+    /// Forgets the impulses that held it: a bounce ends a rest.
+    pub(super) fn release(&mut self) {
+        for point in &mut self.points {
+            point.pressed = 0.0;
+        }
+        for patch in &mut self.patches {
+            patch.rubbed = [0.0; 3];
+        }
+    }
+
+    /// Whether any impulse holds it.
+    pub(super) fn is_held(&self) -> bool {
+        self.points.iter().any(|p| p.pressed > 0.0)
+    }
+
+    /// The impulse on the first body and its turning moments about both centres of mass. The second body gets
+    /// the opposite of both.
+    pub(super) fn impulse(&self) -> (Vec3, Vec3, Vec3) {
+        let mut total = (Vec3::zeros(), Vec3::zeros(), Vec3::zeros());
+        let mut add = |row: &Row, impulse: f64| {
+            let (arm_a, arm_b) = row.arms();
+            total.0 += row.dir * impulse;
+            total.1 += arm_a * impulse;
+            total.2 += arm_b * impulse;
+        };
+        for point in &self.points {
+            add(&point.row, point.pressed);
+        }
+        for (at, patch) in self.patches.iter().enumerate() {
+            for (row, impulse) in patch.rows.iter().chain(self.twists.get(at)).zip(patch.rubbed) {
+                add(row, impulse);
+            }
+        }
+        total
+    }
+
+    /// The two bodies as this touch sees them.
+    pub(super) fn couple(&self, a: &Twist, b: &Twist, weights: (f64, f64)) -> Couple {
+        Couple { a: *a, b: *b, inv_mass: self.inv_mass, weights }
+    }
+
+    /// What the pair remembers for the next tick.
+    pub fn memory(&self) -> PairMemory {
+        let point = |p: &SolvedPoint| PointMemory { feature: p.feature, pressed: p.pressed };
+        let patch = |p: &Patch| PatchMemory {
+            rubbed: p.rows[0].dir * p.rubbed[0] + p.rows[1].dir * p.rubbed[1],
+            twisted: p.rubbed[2],
+        };
+        PairMemory {
+            bounces: self.bounces,
+            points: self.points.iter().map(point).collect(),
+            patches: self.patches.iter().map(patch).collect(),
+        }
+    }
+}
+
+/// Restitution after some bounces: it fades with every bounce of the same touch, so that rattling dies out.
+#[inline]
+pub(super) fn faded(restitution: f64, bounces: u32) -> f64 {
+    let mut faded = restitution;
+    for _ in 0..bounces {
+        faded *= restitution;
+        if faded == 0.0 || restitution == 1.0 {
+            break;
+        }
+    }
+    faded
+}
+
+/// The nearest friction that Coulomb's law allows: a cone along the surface, an interval about the normal.
+#[inline]
+pub(super) fn within_limits(wanted: [f64; 3], limits: (f64, f64)) -> [f64; 3] {
+    let [x, y, twist] = wanted;
+    let twist = twist.max(-limits.1).min(limits.1);
+    let length2 = x * x + y * y;
+    if length2 <= limits.0 * limits.0 {
+        return [x, y, twist];
+    }
+    let scale = limits.0 / length2.sqrt();
+    [x * scale, y * scale, twist]
+}

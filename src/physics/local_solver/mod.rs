@@ -1,0 +1,24 @@
+//! The response: what touching bodies do to each other between one tick and the next.
+//!
+//! Strictly local: a body needs the states of those it touches and a little of their standing (how many they
+//! touch, whom they name, their velocities after each round), nothing from farther away. `docs/physics.md`
+//! tells the rule in words.
+
+mod cache;
+mod contact;
+mod dense;
+mod ghost;
+mod impact;
+mod manifold_contact;
+mod pair;
+mod resting;
+mod row;
+mod solver;
+mod sphere_contact;
+
+pub use cache::{PairMemory, PatchMemory, PointMemory};
+pub use contact::Touch;
+pub use ghost::{Partner, Standing};
+pub use pair::{Meeting, Meetings, Sides};
+pub use row::{Inertial, Twist};
+pub use solver::{Participant, Responder};

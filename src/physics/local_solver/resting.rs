@@ -1,0 +1,170 @@
+//! Resting touches: the impulses that hold two bodies, and the shifts that undo their overlap.
+//!
+//! Each body is split evenly among its touches, so that every pair can be solved on its own and the results
+//! added up (mass splitting). Several points of one pair are solved together.
+
+use smallvec::SmallVec;
+
+use crate::physics::local_solver::dense::{Matrix, ROWS_MAX};
+use crate::physics::local_solver::manifold_contact::{ShapeTouch, SolvedPoint, within_limits};
+use crate::physics::local_solver::row::{Couple, Row, Twist};
+use crate::physics::world::Rule;
+
+/// Sweeps where the points of a pair cannot be solved at one stroke: some slip, or normals differ.
+const SWEEPS: usize = 8;
+
+impl ShapeTouch {
+    /// One iteration: the two bodies, split by `weights`, exchange impulses until they no longer approach
+    /// faster than their gaps allow.
+    pub(super) fn relax(&mut self, a: &Twist, b: &Twist, weights: (f64, f64), tick_s: f64) {
+        let mut couple = self.couple(a, b, weights);
+        let one_patch = self.patches.len() <= 1;
+        if self.points.len() == 1 {
+            self.sweep(&mut couple, tick_s);
+        } else if !(one_patch && self.hold(&couple, tick_s)) {
+            for _ in 0..SWEEPS {
+                self.sweep(&mut couple, tick_s);
+            }
+        }
+    }
+
+    /// Solves all points and the friction of a single patch at one stroke. Does nothing and says no if that
+    /// would pull, or rub beyond Coulomb's limit.
+    fn hold(&mut self, couple: &Couple, tick_s: f64) -> bool {
+        let system = self.system.take().unwrap_or_else(|| Box::new(System::new(self, couple)));
+        let pressing = self.points.len();
+        let found = system.found(self, couple, tick_s);
+        self.system = Some(system);
+        let Some(found) = found else { return false };
+        let before: SmallVec<[f64; 4]> = self.points.iter().map(|p| p.pressed).collect();
+        for (point, pressed) in self.points.iter_mut().zip(found) {
+            point.pressed = pressed;
+        }
+        if !self.patches.is_empty() {
+            let wanted = [found[pressing], found[pressing + 1], found[pressing + 2]];
+            if within_limits(wanted, self.friction_limits(0)) != wanted {
+                for (point, before) in self.points.iter_mut().zip(before) {
+                    point.pressed = before;
+                }
+                return false;
+            }
+            self.patches[0].rubbed = wanted;
+        }
+        true
+    }
+
+    /// One pass over points and patches, each seeing what the ones before it did.
+    fn sweep(&mut self, couple: &mut Couple, tick_s: f64) {
+        for point in &mut self.points {
+            let missing =
+                allowed_speed(point.gap, point.was_loaded, tick_s) - point.row.speed(&couple.a, &couple.b);
+            let pressed = (point.pressed + missing / point.row.give(couple.weights)).max(0.0);
+            point.row.push(pressed - point.pressed, couple);
+            point.pressed = pressed;
+        }
+        for at in 0..self.patches.len() {
+            let limits = self.friction_limits(at);
+            let patch = &mut self.patches[at];
+            let rows = || patch.rows.iter().chain(self.twists.get(at));
+            let mut wanted = patch.rubbed;
+            for (wanted, row) in wanted.iter_mut().zip(rows()) {
+                *wanted -= row.speed(&couple.a, &couple.b) / row.give(couple.weights);
+            }
+            let rubbed = within_limits(wanted, limits);
+            for ((row, new), old) in rows().zip(rubbed).zip(patch.rubbed) {
+                row.push(new - old, couple);
+            }
+            patch.rubbed = rubbed;
+        }
+    }
+
+    /// How far the bodies move in this tick to undo a share of their overlap, and of the gaps at points that carry
+    /// load: displacement and turn of the first and of the second. Moves bodies, never changes velocities. `a` and
+    /// `b` are the velocities after the bounces: what flies apart by itself needs no help.
+    pub(super) fn correction(
+        &self,
+        a: &Twist,
+        b: &Twist,
+        weights: (f64, f64),
+        rule: &Rule,
+    ) -> (Twist, Twist) {
+        let mut whole = self.couple(&Twist::ZERO, &Twist::ZERO, (1.0, 1.0));
+        if !self.fired {
+            let is_loaded = |p: &&SolvedPoint| p.pressed > 0.0;
+            let rests = |p: &&SolvedPoint| is_loaded(p) || p.row.speed(a, b) <= rule.bounce;
+            let overlapping = self.points.iter().filter(|p| p.gap < 0.0).filter(rests);
+            self.shift(overlapping, weights, rule.correction, &mut whole);
+            let gaping = self.points.iter().filter(|p| p.gap > 0.0).filter(is_loaded);
+            self.shift(gaping, weights, rule.correction, &mut whole);
+        }
+        (whole.a, whole.b)
+    }
+
+    /// Undoes a share of the gaps, or of the overlaps, of some points.
+    fn shift<'a>(
+        &self,
+        points: impl Iterator<Item = &'a SolvedPoint>,
+        weights: (f64, f64),
+        share: f64,
+        whole: &mut Couple,
+    ) {
+        let points: SmallVec<[&SolvedPoint; 4]> = points.collect();
+        if let [only] = points[..] {
+            return only.row.push(share * -only.gap / only.row.give(weights), whole);
+        }
+        let Some(first) = points.first() else { return };
+        let entry = |i: usize, j: usize| points[i].row.coupling(&points[j].row, self.inv_mass, weights);
+        let mut right = [0.0; ROWS_MAX];
+        for (right, point) in right.iter_mut().zip(&points) {
+            *right = share * point.gap.abs();
+        }
+        if let Some(pushes) = Matrix::from_fn(points.len(), entry).complementary(points.len(), &right) {
+            for (point, push) in points.iter().zip(pushes) {
+                point.row.push(push.copysign(-first.gap), whole);
+            }
+        }
+    }
+}
+
+/// The rows of a touch with a single patch, and what each does to the others.
+#[derive(Clone, Debug)]
+pub(super) struct System {
+    rows: SmallVec<[Row; ROWS_MAX]>,
+    matrix: Matrix,
+}
+
+impl System {
+    fn new(touch: &ShapeTouch, couple: &Couple) -> Self {
+        let mut rows: SmallVec<[Row; ROWS_MAX]> = touch.points.iter().map(|p| p.row).collect();
+        rows.extend(touch.patches.iter().flat_map(|patch| patch.rows));
+        rows.extend(touch.twists.iter().copied());
+        let entry = |i: usize, j: usize| rows[i].coupling(&rows[j], couple.inv_mass, couple.weights);
+        System { matrix: Matrix::from_fn(rows.len(), entry), rows }
+    }
+
+    /// Impulses that leave no point approaching faster than allowed, and nothing sliding.
+    fn found(&self, touch: &ShapeTouch, couple: &Couple, tick_s: f64) -> Option<[f64; ROWS_MAX]> {
+        let pressing = touch.points.len();
+        let (mut now, mut right) = ([0.0; ROWS_MAX], [0.0; ROWS_MAX]);
+        for ((now, right), point) in now.iter_mut().zip(&mut right).zip(&touch.points) {
+            *now = point.pressed;
+            *right = allowed_speed(point.gap, point.was_loaded, tick_s);
+        }
+        for patch in &touch.patches {
+            now[pressing..pressing + 3].copy_from_slice(&patch.rubbed);
+        }
+        for (i, row) in self.rows.iter().enumerate() {
+            let held: f64 = (0..self.rows.len()).map(|k| self.matrix.at[i][k] * now[k]).sum();
+            right[i] += held - row.speed(&couple.a, &couple.b);
+        }
+        self.matrix.complementary(pressing, &right)
+    }
+}
+
+/// Bodies with a gap may close it within the tick; bodies in touch may not approach. Nor may points that carried
+/// load at the tick before, however wide they gape: closing them here would enter the cached impulses, which add up
+/// over ticks, and piles would shake themselves down. Their gaps are closed by moving the bodies instead.
+#[inline]
+pub(super) fn allowed_speed(gap: f64, was_loaded: bool, tick_s: f64) -> f64 {
+    if gap > 0.0 && !was_loaded { -gap / tick_s } else { 0.0 }
+}

@@ -1,0 +1,324 @@
+//! Two balls, or a ball and static geometry, that touch in one point: what most touches are.
+//!
+//! Impulses along the normal cannot turn a ball, and its inertia is the same about every axis; that makes a touch half
+//! as large as one of other shapes, and every step a few lines without loops. It gives what [`ShapeTouch`] gives.
+//!
+//! [`ShapeTouch`]: crate::physics::local_solver::manifold_contact::ShapeTouch
+
+use smallvec::SmallVec;
+
+use crate::base::math::{Vec3, any_perpendicular};
+use crate::physics::collision::kernels::ContactPoint;
+use crate::physics::local_solver::cache::{PairMemory, PatchMemory, PointMemory};
+use crate::physics::local_solver::manifold_contact::{faded, within_limits};
+use crate::physics::local_solver::resting::allowed_speed;
+use crate::physics::local_solver::row::{Inertial, Twist};
+use crate::physics::world::{Rule, Surface};
+
+/// A ball that touches another, or static geometry, at one tick.
+#[derive(Clone, Debug)]
+pub(super) struct BallTouch {
+    normal: Vec3,
+    feature: u64,
+    pub gap: f64,
+    /// Impulse that presses the point in this tick.
+    pressed: f64,
+    /// Inverse masses of the two sides, and inverse moments of inertia.
+    inv_mass: (f64, f64),
+    inv_inertia: (f64, f64),
+    surface: Surface,
+    /// Bounces since the pair began to touch.
+    pub bounces: u32,
+    /// Whether it bounced in this tick.
+    pub fired: bool,
+    /// Whether it was pressed at the tick before.
+    was_loaded: bool,
+    /// Along the surface, if there is friction.
+    rubs: bool,
+    along: Rub,
+    across: Rub,
+}
+
+/// A direction along the surface, with the arms it works on and the impulse along it.
+#[derive(Clone, Copy, Debug)]
+struct Rub {
+    dir: Vec3,
+    arm_a: Vec3,
+    arm_b: Vec3,
+    /// Inverse of the mass each side shows along this direction.
+    k_a: f64,
+    k_b: f64,
+    impulse: f64,
+}
+
+impl Rub {
+    const NONE: Rub = {
+        let none = Vec3::new(0.0, 0.0, 0.0);
+        Rub { dir: none, arm_a: none, arm_b: none, k_a: 0.0, k_b: 0.0, impulse: 0.0 }
+    };
+
+    #[inline]
+    fn new(dir: Vec3, (to_a, to_b): (Vec3, Vec3), inv_mass: (f64, f64), inv_inertia: (f64, f64)) -> Self {
+        let (arm_a, arm_b) = (to_a.cross(&dir), to_b.cross(&dir));
+        let k_a = inv_mass.0 + arm_a.dot(&(arm_a * inv_inertia.0));
+        let k_b = inv_mass.1 + arm_b.dot(&(arm_b * inv_inertia.1));
+        Rub { dir, arm_a, arm_b, k_a, k_b, impulse: 0.0 }
+    }
+
+    /// Speed at which the first body slides past the second along this direction.
+    #[inline]
+    fn speed(&self, a: &Twist, b: &Twist) -> f64 {
+        self.dir.dot(&(a.v - b.v)) + self.arm_a.dot(&a.w) - self.arm_b.dot(&b.w)
+    }
+
+    /// How much a unit impulse changes that.
+    #[inline]
+    fn give(&self, weights: (f64, f64)) -> f64 {
+        self.k_a * weights.0 + self.k_b * weights.1
+    }
+}
+
+impl BallTouch {
+    /// The touch at a point.
+    #[inline]
+    pub fn new(
+        contact: &ContactPoint,
+        surface: Surface,
+        a: &Inertial,
+        b: &Inertial,
+        memory: &PairMemory,
+        rule: &Rule,
+    ) -> Self {
+        let ContactPoint { normal, point, gap, feature } = *contact;
+        let (inv_mass, inv_inertia) =
+            ((a.inv_mass, b.inv_mass), (a.inv_inertia[(0, 0)], b.inv_inertia[(0, 0)]));
+        let pressed = match (rule.warm_start, &memory.points[..]) {
+            (false, _) => 0.0,
+            (true, [known]) if known.feature == feature => known.pressed,
+            (true, _) => memory.pressed(&[feature])[0],
+        };
+        let mut touch = BallTouch {
+            normal,
+            feature,
+            gap,
+            pressed,
+            inv_mass,
+            inv_inertia,
+            surface,
+            bounces: memory.bounces,
+            fired: false,
+            was_loaded: pressed > 0.0,
+            rubs: surface.friction > 0.0,
+            along: Rub::NONE,
+            across: Rub::NONE,
+        };
+        if touch.rubs {
+            let along = any_perpendicular(normal);
+            let to = (point - a.x, point - b.x);
+            touch.along = Rub::new(along, to, inv_mass, inv_inertia);
+            touch.across = Rub::new(normal.cross(&along), to, inv_mass, inv_inertia);
+            if let Some(known) = memory.patches.first().filter(|_| rule.warm_start) {
+                let wanted = [known.rubbed.dot(&touch.along.dir), known.rubbed.dot(&touch.across.dir)];
+                touch.rub(wanted);
+            }
+        }
+        touch
+    }
+
+    /// Friction as near to what is wanted as Coulomb's law allows.
+    #[inline]
+    fn rub(&mut self, [along, across]: [f64; 2]) {
+        let most = self.surface.friction * self.pressed;
+        [self.along.impulse, self.across.impulse, _] = within_limits([along, across, 0.0], (most, 0.0));
+    }
+
+    /// Speed at which the first body leaves the second.
+    #[inline]
+    fn leaving(&self, a: &Twist, b: &Twist) -> f64 {
+        self.normal.dot(&(a.v - b.v))
+    }
+
+    /// How much a unit impulse along the normal changes that.
+    #[inline]
+    fn give(&self, weights: (f64, f64)) -> f64 {
+        self.inv_mass.0 * weights.0 + self.inv_mass.1 * weights.1
+    }
+
+    /// Velocities after an impulse along the normal.
+    #[inline]
+    fn pushed(&self, impulse: f64, a: &Twist, b: &Twist, weights: (f64, f64)) -> (Twist, Twist) {
+        let a = Twist { v: a.v + self.normal * (impulse * self.inv_mass.0 * weights.0), w: a.w };
+        let b = Twist { v: b.v - self.normal * (impulse * self.inv_mass.1 * weights.1), w: b.w };
+        (a, b)
+    }
+
+    #[inline]
+    pub fn is_hard(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
+        let speed = self.leaving(a, b);
+        self.gap < rule.margin
+            && speed < 0.0
+            && faded(self.surface.restitution, self.bounces) * -speed > rule.bounce
+    }
+
+    #[inline]
+    pub fn parts(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
+        self.leaving(a, b) >= rule.separating
+    }
+
+    pub fn release(&mut self) {
+        self.pressed = 0.0;
+        self.along.impulse = 0.0;
+        self.across.impulse = 0.0;
+    }
+
+    #[inline]
+    pub fn is_held(&self) -> bool {
+        self.pressed > 0.0
+    }
+
+    #[inline]
+    pub fn impulse(&self) -> (Vec3, Vec3, Vec3) {
+        let push = self.normal * self.pressed;
+        if !self.rubs {
+            return (push, Vec3::zeros(), Vec3::zeros());
+        }
+        let BallTouch { along, across, .. } = self;
+        (
+            push + along.dir * along.impulse + across.dir * across.impulse,
+            along.arm_a * along.impulse + across.arm_a * across.impulse,
+            along.arm_b * along.impulse + across.arm_b * across.impulse,
+        )
+    }
+
+    #[inline]
+    pub fn memory(&self) -> PairMemory {
+        let rubbed = || self.along.dir * self.along.impulse + self.across.dir * self.across.impulse;
+        let patches = match self.rubs {
+            true => SmallVec::from_buf([PatchMemory { rubbed: rubbed(), twisted: 0.0 }]),
+            false => SmallVec::new(),
+        };
+        PairMemory {
+            bounces: self.bounces,
+            points: SmallVec::from_buf([PointMemory { feature: self.feature, pressed: self.pressed }]),
+            patches,
+        }
+    }
+
+    pub fn bounce(&self, a: &Twist, b: &Twist, _: &Rule) -> (Twist, Twist) {
+        let whole = (1.0, 1.0);
+        let e = faded(self.surface.restitution, self.bounces);
+        let push = (1.0 + e) * -self.leaving(a, b) / self.give(whole);
+        let (mut a, mut b) = self.pushed(push, a, b, whole);
+        if self.rubs {
+            let BallTouch { along, across, .. } = self;
+            let give = along.give(whole).max(across.give(whole));
+            let wanted = [-along.speed(&a, &b) / give, -across.speed(&a, &b) / give, 0.0];
+            let rubbed = within_limits(wanted, (self.surface.friction * push, 0.0));
+            for (rub, impulse) in [along, across].into_iter().zip(rubbed) {
+                a.v += rub.dir * (impulse * self.inv_mass.0);
+                a.w += rub.arm_a * self.inv_inertia.0 * impulse;
+                b.v -= rub.dir * (impulse * self.inv_mass.1);
+                b.w -= rub.arm_b * self.inv_inertia.1 * impulse;
+            }
+        }
+        (a, b)
+    }
+
+    #[inline]
+    pub fn relax(&mut self, a: &Twist, b: &Twist, weights: (f64, f64), tick_s: f64) {
+        let missing = allowed_speed(self.gap, self.was_loaded, tick_s) - self.leaving(a, b);
+        let before = self.pressed;
+        self.pressed = (before + missing / self.give(weights)).max(0.0);
+        if self.rubs {
+            let (a, b) = self.pushed(self.pressed - before, a, b, weights);
+            let wanted =
+                [&self.along, &self.across].map(|rub| rub.impulse - rub.speed(&a, &b) / rub.give(weights));
+            self.rub(wanted);
+        }
+    }
+
+    #[inline]
+    pub fn correction(&self, a: &Twist, b: &Twist, weights: (f64, f64), rule: &Rule) -> (Twist, Twist) {
+        let is_loaded = self.pressed > 0.0;
+        let overlaps = self.gap < 0.0 && (is_loaded || self.leaving(a, b) <= rule.bounce);
+        let gapes = self.gap > 0.0 && is_loaded;
+        if self.fired || !(overlaps || gapes) {
+            return (Twist::ZERO, Twist::ZERO);
+        }
+        let shift = rule.correction * -self.gap / self.give(weights);
+        self.pushed(shift, &Twist::ZERO, &Twist::ZERO, (1.0, 1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::shape_touch::ShapeTouch;
+    use super::*;
+    use crate::base::math::Mat3;
+    use crate::physics::World;
+    use crate::physics::collision::kernels::Manifold;
+    use crate::scene::{Body, Scene, Shape};
+
+    fn vectors() -> impl Strategy<Value = Vec3> {
+        prop::array::uniform3(-2.0..2.0f64).prop_map(Vec3::from)
+    }
+
+    fn twists() -> impl Strategy<Value = Twist> {
+        (vectors(), vectors()).prop_map(|(v, w)| Twist { v, w })
+    }
+
+    fn ball(x: Vec3, inv_mass: f64) -> Inertial {
+        Inertial { x, inv_mass, inv_inertia: Mat3::from_diagonal_element(2.5 * inv_mass), is_ball: true }
+    }
+
+    proptest! {
+        /// Balls do what any other shape with one point and their masses would do, to the bit but for the sign of zero.
+        #[test]
+        fn balls_are_shapes(
+            normal in vectors().prop_filter("a direction", |n| n.norm() > 0.1),
+            (to_b, other_mass) in (vectors(), prop::option::of(0.1..5.0f64)),
+            (gap, friction, restitution) in (-0.02..0.004f64, prop::sample::select(vec![0.0, 0.3, 2.0]), 0.0..1.0f64),
+            (a, b) in (twists(), twists()),
+            weights in (1..5u32, 1..5u32),
+            known in prop::collection::vec((6..9u64, 0.0..3.0f64), 0..3),
+            (rubbed, bounces) in (vectors(), 0..3u32),
+            warm_start in any::<bool>(),
+        ) {
+            let scene = Scene { bodies: vec![Body::new(Shape::Sphere { radius: 0.5 }, [0.0; 3])], ..Scene::default() };
+            let rule = Rule { warm_start, ..World::new(&scene).expect("the scene is right").rule };
+            let contact = ContactPoint { feature: 7, point: Vec3::zeros(), normal: normal.normalize(), gap };
+            let surface = Surface { friction, restitution };
+            let first = ball(normal * 0.3, 0.8);
+            let second = other_mass.map_or(Inertial::fixed(to_b), |inv_mass| ball(to_b, inv_mass));
+            let b = if other_mass.is_some() { b } else { Twist::ZERO };
+            let memory = PairMemory {
+                bounces,
+                points: known.iter().map(|(feature, pressed)| PointMemory { feature: *feature, pressed: *pressed }).collect(),
+                patches: SmallVec::from_buf([PatchMemory { rubbed, twisted: 0.0 }]),
+            };
+            let mut balls = BallTouch::new(&contact, surface, &first, &second, &memory, &rule);
+            let mut shapes =
+                ShapeTouch::new(&Manifold::single(contact), surface, &first, &second, &memory, &rule);
+            prop_assert_eq!(balls.impulse(), shapes.impulse());
+            prop_assert_eq!(balls.is_hard(&a, &b, &rule), shapes.is_hard(&a, &b, &rule));
+            if balls.is_hard(&a, &b, &rule) {
+                prop_assert_eq!(balls.bounce(&a, &b, &rule), shapes.bounce(&a, &b, &rule));
+            }
+            let weights = (f64::from(weights.0), f64::from(weights.1));
+            for _ in 0..2 {
+                balls.relax(&a, &b, weights, 0.01);
+                shapes.relax(&a, &b, weights, 0.01);
+                prop_assert_eq!(balls.impulse(), shapes.impulse());
+            }
+            prop_assert_eq!(balls.correction(&a, &b, weights, &rule), shapes.correction(&a, &b, weights, &rule));
+            prop_assert_eq!(balls.parts(&a, &b, &rule), shapes.parts(&a, &b, &rule));
+            prop_assert_eq!(balls.is_held(), shapes.is_held());
+            prop_assert_eq!(balls.memory(), shapes.memory());
+            balls.release();
+            shapes.release();
+            prop_assert_eq!(balls.memory(), shapes.memory());
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! A plan on its way through the buckets of the table: whom it meets first, and where its tracks are left.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use thin_vec::ThinVec;
+
+use crate::base::time::Tick;
+use crate::physics::Aabb;
+use crate::protocol::dynamics::{Crew, Dynamics, Place};
+use crate::protocol::entity::{Leg, Plan, Written};
+use crate::protocol::fault::Fault;
+use crate::protocol::portrait::{Painter, portray_found};
+use crate::protocol::tvht::bucket::{Bucket, Entry, Found, Track};
+use crate::protocol::tvht::cell_cover::{Layout, Stop};
+use crate::protocol::tvht::cell_grid::Grid;
+
+/// The bodies of a track cover at most about so many cells each; faster ones take shorter steps.
+const CELLS_MAX: f64 = 64.0;
+
+/// Who stays near gets room for so many ticks more.
+const AHEAD: u64 = 8;
+
+/// A plan on its way through the buckets.
+#[derive(Clone)]
+pub struct Search<D: Dynamics> {
+    plan: Plan<D>,
+    gvt: Tick,
+    track: Arc<Track<D>>,
+    /// How many stops it has passed.
+    passed: usize,
+    /// The first tick at which it meets somebody, as far as is known, and whom.
+    last: Tick,
+    found: Vec<Found<D>>,
+    fault: Fault,
+}
+
+impl<D: Dynamics> Search<D> {
+    /// A plan that sets out.
+    pub fn new(grid: &Grid, dynamics: &D, mut plan: Plan<D>, gvt: Tick) -> Self {
+        let crew = std::mem::take(&mut plan.crew);
+        let mut later: ThinVec<Crew<D>> =
+            plan.legs.iter_mut().map(|leg| std::mem::take(&mut leg.crew)).collect();
+        let mut last = plan.last;
+        let mut covered = bounds(dynamics, &crew, (&later, &plan.legs), (plan.first, last));
+        let is_fast = |at: usize, bounds: &Aabb| {
+            let level = grid.level_of(dynamics.radius(crew[at].0));
+            grid.coverage(bounds, level) > CELLS_MAX
+        };
+        while last > plan.first && covered.iter().enumerate().any(|(at, bounds)| is_fast(at, bounds)) {
+            last = plan.first + (last - plan.first) / 2;
+            later.truncate((last - plan.first) as usize);
+            covered = bounds(dynamics, &crew, (&later, &plan.legs), (plan.first, last));
+        }
+        let ticks = (plan.first, last);
+        let known = plan.layout.take().filter(|layout| layout.fits(&crew, &covered));
+        let fault = if D::FAULTY { dynamics.fault() } else { Fault::None };
+        let layout = known.unwrap_or_else(|| {
+            if plan.is_near {
+                // It will be of use for longer if it has room for where everybody is about to go.
+                let latest = later.last().unwrap_or(&crew);
+                for (at, (body, flight)) in latest.iter().enumerate() {
+                    let ahead = covered[at].union(&dynamics.bounds(*body, flight, last, last + AHEAD));
+                    if !is_fast(at, &ahead) {
+                        covered[at] = ahead;
+                    }
+                }
+            }
+            let mut layout = Layout::new(grid, dynamics, &crew, &covered, plan.is_near);
+            if fault == Fault::LocksUnordered && plan.entity.0 % 2 == 1 {
+                layout.stops.reverse();
+            }
+            Arc::new(layout)
+        });
+        let track = Track::new((plan.entity, plan.version), ticks, (crew, later), layout);
+        let gvt = gvt + u64::from(fault == Fault::TableFossilAtGvt);
+        Search { plan, gvt, track: Arc::new(track), passed: 0, last, found: Vec::new(), fault }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan<D> {
+        &self.plan
+    }
+
+    fn stops(&self) -> &[Stop] {
+        &self.track.layout.stops
+    }
+
+    /// The first of the bodies.
+    pub fn body(&self) -> Place {
+        self.track.bodies().next().unwrap_or(0)
+    }
+
+    /// The buckets of all its cells, ascending.
+    pub fn buckets(&self) -> SmallVec<[u32; 8]> {
+        let mut numbers: SmallVec<[u32; 8]> = self.stops().iter().map(|stop| stop.bucket).collect();
+        numbers.dedup();
+        numbers
+    }
+
+    /// The bucket it has to pass next; none if it has passed them all.
+    pub fn wants(&self) -> Option<u32> {
+        self.stops().get(self.passed).map(|stop| stop.bucket)
+    }
+
+    /// Passes the bucket it wants: looks for whoever it meets first, and leaves its track there.
+    pub fn pass(&mut self, dynamics: &D, bucket: &mut Bucket<D>) {
+        let Some(number) = self.wants() else { return };
+        let layout = self.track.layout.clone();
+        while let Some(stop) = layout.stops.get(self.passed).filter(|stop| stop.bucket == number) {
+            let fault = self.fault();
+            let Search { plan, gvt, track, last, found, .. } = self;
+            let own = layout.passing(&stop.passage);
+            bucket.visit(&stop.passage, plan.entity, (plan.first, *last, *gvt), |entry| {
+                meet(dynamics, (track, own), entry, (last, found), fault);
+            });
+            bucket.add(Entry::new(stop.passage, track.clone()));
+            self.passed += 1;
+        }
+    }
+
+    /// All buckets have been passed: the track is cut where it meets somebody.
+    pub fn finish(self) -> (Plan<D>, Written<D>) {
+        if self.fault() != Fault::TrackNotCut {
+            self.track.cut(self.last + 1);
+        }
+        (self.plan, Written { last: self.last, found: self.found, track: self.track })
+    }
+}
+
+impl<D: Dynamics> Search<D> {
+    /// The deliberate fault it has: none, where nothing may have one.
+    #[inline]
+    fn fault(&self) -> Fault {
+        if D::FAULTY { self.fault } else { Fault::None }
+    }
+
+    /// Its track, to be replaced by a copy.
+    pub(crate) fn track_mut(&mut self) -> &mut Arc<Track<D>> {
+        &mut self.track
+    }
+
+    /// Takes down everything but the plan, which its entity takes down.
+    pub(crate) fn portray(&self, painter: &mut impl Painter<D>) {
+        painter.number(self.gvt);
+        painter.number(self.last);
+        painter.many(self.passed);
+        self.track.portray(painter);
+        portray_found(&self.found, painter);
+    }
+}
+
+/// What each of a crew covers: on one flight throughout, or on others from the tick after one of its legs.
+fn bounds<D: Dynamics>(
+    dynamics: &D,
+    crew: &[(Place, D::Flight)],
+    (later, legs): (&[Crew<D>], &[Leg<D>]),
+    (first, last): (Tick, Tick),
+) -> SmallVec<[Aabb; 1]> {
+    let end = if later.is_empty() { last } else { first };
+    let cover = |(body, flight): &(Place, D::Flight), from, to| dynamics.bounds(*body, flight, from, to);
+    let mut covered: SmallVec<[Aabb; 1]> = crew.iter().map(|flier| cover(flier, first, end)).collect();
+    let Some(latest) = later.last() else { return covered };
+    // Since when everybody flies as it does.
+    let mut since = vec![first; crew.len()];
+    let mut before = crew;
+    for (tick, (leg, then)) in (first..).zip(legs.iter().zip(later)) {
+        for (number, _) in leg.response.numbered(before) {
+            let from = std::mem::replace(&mut since[number], tick + 1);
+            covered[number] = covered[number].union(&cover(&before[number], from, tick));
+        }
+        before = then;
+    }
+    for ((covered, flier), since) in covered.iter_mut().zip(latest).zip(since) {
+        *covered = covered.union(&cover(flier, since, last));
+    }
+    covered
+}
+
+/// Whom of those in an entry the passers touch first, if that is no later than `last`.
+fn meet<D: Dynamics>(
+    dynamics: &D,
+    (track, own): (&Track<D>, &[u32]),
+    entry: &Entry<D>,
+    (last, found): (&mut Tick, &mut Vec<Found<D>>),
+    fault: Fault,
+) {
+    let other = &entry.track;
+    for &theirs in entry.passers() {
+        let their_reach = &other.layout.reaches[theirs as usize];
+        for &mine in own {
+            // Two that share several cells are compared in one of them.
+            let is_here = track.layout.reaches[mine as usize].meets_in(their_reach, entry.cell());
+            if !is_here && fault != Fault::NoOwnerCell {
+                continue;
+            }
+            // Its owner may be cutting it at this moment; then this is an empty range.
+            let from = track.first.max(other.first);
+            let to = (*last).min(other.end().saturating_sub(1));
+            if from > to {
+                return;
+            }
+            let first_touch = |from: Tick, to: Tick| {
+                let (body, flight) = &track.crew_at(from)[mine as usize];
+                let (stranger, their_flight) = &other.crew_at(from)[theirs as usize];
+                dynamics.first_touch((*body, flight), (*stranger, their_flight), from, to)
+            };
+            let touch = match track.is_one_flight() && other.is_one_flight() {
+                true => first_touch(from, to),
+                false => (from..=to).find_map(|tick| first_touch(tick, tick)),
+            };
+            let Some(tick) = touch else { continue };
+            if tick < *last {
+                *last = tick;
+                found.clear();
+            }
+            if fault == Fault::OneContactOnly && !found.is_empty() {
+                continue;
+            }
+            let own = track.crew_at(tick)[mine as usize].0;
+            found.push(Found { own, other: other.clone(), at: theirs, tick });
+        }
+    }
+}

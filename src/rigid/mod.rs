@@ -1,0 +1,8 @@
+//! Rigid bodies as the protocol's dynamics: the one place where protocol and physics meet.
+
+mod cluster_contacts;
+mod island_response;
+mod model;
+
+pub use model::RigidModel;
+pub(crate) use model::forget_helped;

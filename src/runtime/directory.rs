@@ -1,0 +1,75 @@
+//! The directory of entities: on which arbiter each one runs, and how many bodies it has.
+//!
+//! Any thread may read and change it at any time. Entities that come into being during a run are added with an arbiter
+//! and no size: they stay alone.
+
+use dashmap::DashMap;
+
+use crate::base::sync::{Mutex, lock};
+use crate::protocol::{Circle, EntityId};
+
+/// What the directory knows of one entity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Listed {
+    /// The arbiter it runs on.
+    arbiter: usize,
+    /// Its bodies; `None` if it takes no part in clustering.
+    size: Option<u32>,
+}
+
+/// Arbiters and sizes of all entities, and those that have no body.
+pub struct EntityDirectory {
+    entities: DashMap<EntityId, Listed>,
+    vacant: Mutex<Vec<EntityId>>,
+    /// Clusters grow no larger than this.
+    largest: u32,
+}
+
+impl EntityDirectory {
+    /// Entities 0, 1, ... with these sizes, which may grow up to `largest`.
+    pub fn new(sizes: impl Iterator<Item = Option<usize>>, largest: u32) -> Self {
+        let listed = |size: Option<usize>| Listed { arbiter: 0, size: size.map(|size| size as u32) };
+        let entities = (0..).map(EntityId).zip(sizes.map(listed)).collect();
+        EntityDirectory { entities, vacant: Mutex::default(), largest }
+    }
+
+    /// An entity runs on this arbiter.
+    pub fn place(&self, entity: EntityId, arbiter: usize) {
+        self.entities.entry(entity).or_default().arbiter = arbiter;
+    }
+
+    /// The arbiter an entity runs on.
+    pub fn arbiter(&self, entity: EntityId) -> Option<usize> {
+        self.entities.get(&entity).map(|listed| listed.arbiter)
+    }
+}
+
+impl Circle for EntityDirectory {
+    fn size(&self, entity: EntityId) -> Option<u32> {
+        self.entities.get(&entity)?.size
+    }
+
+    fn resize(&self, entity: EntityId, size: u32) {
+        if let Some(known) = self.entities.get_mut(&entity).as_mut().and_then(|listed| listed.size.as_mut()) {
+            *known = size;
+        }
+    }
+
+    fn announce(&self, to: EntityId, more: u32) -> bool {
+        let mut listed = self.entities.get_mut(&to);
+        let Some(size) = listed.as_mut().and_then(|listed| listed.size.as_mut()) else { return false };
+        let fits = *size + more <= self.largest;
+        if fits {
+            *size += more;
+        }
+        fits
+    }
+
+    fn offer(&self, entity: EntityId) {
+        lock(&self.vacant).push(entity);
+    }
+
+    fn any_vacant(&self) -> Option<EntityId> {
+        lock(&self.vacant).pop()
+    }
+}

@@ -1,0 +1,284 @@
+//! Acting on a simulation while it runs: pushes, velocities, bodies that come and go.
+//!
+//! An input is for a tick, and acts on the way from that tick to the next. It may be late: any tick that is not
+//! settled yet will do, and only those it concerns are taken back. The result is that of a run in which every
+//! input was known from the start; so a simulation that is run again with its inputs repeats itself to the bit.
+
+pub(crate) mod queue;
+pub(crate) mod tick_queue;
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use thiserror::Error;
+
+use crate::base::ids::BodyId;
+use crate::base::math::Vec3;
+use crate::base::sync::lock;
+use crate::base::time::Tick;
+use crate::physics::{Action, BodyDef, Deed, World, body_def};
+use crate::runtime::error::RunError;
+use crate::scene::{Body, Scene, SceneError};
+
+/// A body that comes late may be at most so many times as large as the largest of the scene, whose size decides
+/// how space is divided.
+const LARGER_MAX: f64 = 64.0;
+
+/// Something to be done to a simulation from outside.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// An impulse on a body's centre of mass, N s, and a turning one, N m s.
+    Push {
+        /// Which body.
+        body: BodyId,
+        /// N s.
+        impulse: [f64; 3],
+        /// N m s.
+        turn: [f64; 3],
+    },
+    /// Velocities a body has from now on; those left out stay as they are.
+    SetVelocity {
+        /// Which body.
+        body: BodyId,
+        /// m/s.
+        velocity: Option<[f64; 3]>,
+        /// rad/s, in world coordinates.
+        angular_velocity: Option<[f64; 3]>,
+    },
+    /// A body comes into being. Frames show it from the next tick on. Its id, if it names one, must be above
+    /// all others; else it gets the next free one.
+    Spawn(Box<Body>),
+    /// A body is no more. Frames show it up to this tick.
+    Remove {
+        /// Which body.
+        body: BodyId,
+    },
+}
+
+/// Why an input was not taken. Nothing has changed then.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum InputError {
+    /// The tick is settled.
+    #[error(
+        "tick {tick} is settled: the run has committed everything up to tick {gvt}; use tick {gvt} or later, or keep more history"
+    )]
+    Settled {
+        /// The tick the input was for.
+        tick: Tick,
+        /// Global virtual time.
+        gvt: Tick,
+    },
+    /// The run ends before the input could act.
+    #[error("tick {tick} is too late to act: the run ends at tick {last_tick}; use an earlier tick")]
+    AfterTheEnd {
+        /// The tick the input was for.
+        tick: Tick,
+        /// The last tick of the run.
+        last_tick: Tick,
+    },
+    /// The run has ended.
+    #[error("the run is over; start another one")]
+    Over,
+    /// There is no such body.
+    #[error("there is no {0}; use the id of a body of the scene or of one that was spawned")]
+    Unknown(BodyId),
+    /// A number is not finite.
+    #[error("`{0}` is not finite; use ordinary numbers")]
+    NotFinite(&'static str),
+    /// An id that is taken or would break the order of ids.
+    #[error("{id} cannot be spawned: ids of new bodies ascend; use {next} or above, or leave the id out")]
+    IdTaken {
+        /// The id asked for.
+        id: BodyId,
+        /// The lowest that would do.
+        next: u32,
+    },
+    /// Much larger than anything in the scene.
+    #[error(
+        "a body of radius {radius_m} m is too large to be spawned: the limit is {limit_m} m here; put one of its size into the scene"
+    )]
+    TooLarge {
+        /// Its radius.
+        radius_m: f64,
+        /// The largest that would do.
+        limit_m: f64,
+    },
+    /// The body to be spawned is not usable.
+    #[error("the body cannot be spawned: {0}")]
+    Body(SceneError),
+}
+
+/// An input that was taken, in the order of taking.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub tick: Tick,
+    pub number: u64,
+    pub action: Action,
+}
+
+/// Where a running executor takes inputs.
+pub(crate) trait Door: Send + Sync {
+    /// Sees to it that `tick` is not settled before [`Door::let_in`] has been called with what is returned.
+    fn hold(&self, tick: Tick) -> Result<Tick, InputError>;
+
+    /// Takes the input. New bodies are in the world's list by now.
+    fn let_in(&self, held: Tick, entry: Entry);
+}
+
+/// A way to act on a simulation, before and while it runs. Clones act on the same one.
+///
+/// ```
+/// use anachron::runtime::inputs::Input;
+/// use anachron::base::ids::BodyId;
+/// use anachron::scene::{Body, Scene, Shape};
+/// use anachron::{ControlFlow, Simulation, Sync};
+///
+/// let mut scene = Scene { seconds: 1.0, gravity: [0.0; 3], ..Scene::default() };
+/// scene.bodies.push(Body::new(Shape::Sphere { radius: 0.5 }, [0.0; 3]));
+/// let mut simulation = Simulation::new(&scene)?.sync(Sync::Timewarp);
+/// let inputs = simulation.inputs();
+/// let push = Input::Push { body: BodyId(0), impulse: [1.0, 0.0, 0.0], turn: [0.0; 3] };
+/// let live = simulation.run(|frame| {
+///     if frame.index == 30 {
+///         inputs.give(frame.tick, push.clone()).expect("the tick of a frame is not settled while it is shown");
+///     }
+///     ControlFlow::Continue(())
+/// })?;
+/// // The same inputs, known from the start, in the plain loop:
+/// let again = simulation.sync(Sync::Sequential).run(|_| ControlFlow::Continue(()))?;
+/// assert_eq!(live.digest, again.digest);
+/// # Ok::<(), anachron::RunError>(())
+/// ```
+#[derive(Clone)]
+pub struct Inputs {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// The scene without its bodies: what new bodies are checked against.
+    template: Scene,
+    world: Arc<World>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    journal: Vec<Entry>,
+    door: Option<Arc<dyn Door>>,
+}
+
+impl Inputs {
+    pub(crate) fn new(template: Scene, world: Arc<World>) -> Self {
+        Inputs { shared: Arc::new(Shared { template, world, state: Mutex::default() }) }
+    }
+
+    /// Gives an input for a tick. Returns the body it is about; it acts whether or not a run is under way. It
+    /// does nothing if that body does not exist at that tick.
+    pub fn give(&self, tick: Tick, input: Input) -> Result<BodyId, InputError> {
+        let Shared { world, .. } = &*self.shared;
+        let last_tick = world.time.last_tick;
+        if tick >= last_tick {
+            return Err(InputError::AfterTheEnd { tick, last_tick });
+        }
+        let mut state = self.lock();
+        let (place, deed, newcomer) = self.understood(input)?;
+        let door = state.door.clone();
+        let held = door.as_ref().map(|door| door.hold(tick)).transpose()?;
+        if let Some(body) = newcomer {
+            world.bodies.push(body);
+        }
+        let action = Action { body: place as u32, deed };
+        let entry = Entry { tick, number: state.journal.len() as u64, action };
+        state.journal.push(entry.clone());
+        if let Some((door, held)) = door.zip(held) {
+            door.let_in(held, entry);
+        }
+        Ok(world.bodies[place].id)
+    }
+
+    /// Number of inputs given so far.
+    pub fn len(&self) -> usize {
+        self.lock().journal.len()
+    }
+
+    /// Whether none has been given.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The place of the body, what is to be done, and the body itself if it is new.
+    fn understood(&self, input: Input) -> Result<(usize, Deed, Option<BodyDef>), InputError> {
+        let world = &self.shared.world;
+        let place = |body: BodyId| world.bodies.place(body).ok_or(InputError::Unknown(body));
+        match input {
+            Input::Push { body, impulse, turn } => {
+                let impulse = finite("impulse", impulse)?;
+                let turn = finite("turn", turn)?;
+                Ok((place(body)?, Deed::Push { impulse, turn }, None))
+            }
+            Input::SetVelocity { body, velocity, angular_velocity } => {
+                let v = velocity.map(|v| finite("velocity", v)).transpose()?;
+                let w = angular_velocity.map(|w| finite("angular_velocity", w)).transpose()?;
+                Ok((place(body)?, Deed::SetVelocity { v, w }, None))
+            }
+            Input::Remove { body } => Ok((place(body)?, Deed::Vanish, None)),
+            Input::Spawn(body) => {
+                let body = self.newcomer(*body)?;
+                Ok((world.bodies.len(), Deed::Appear(body.start), Some(body)))
+            }
+        }
+    }
+
+    fn newcomer(&self, mut body: Body) -> Result<BodyDef, InputError> {
+        let Shared { template, world, .. } = &*self.shared;
+        let next =
+            world.bodies.len().checked_sub(1).map_or(0, |last| world.bodies[last].id.0.saturating_add(1));
+        let id = *body.id.get_or_insert(next);
+        if id < next {
+            return Err(InputError::IdTaken { id: BodyId(id), next });
+        }
+        let scene = Scene { bodies: vec![body], ..template.clone() };
+        scene.validate().map_err(InputError::Body)?;
+        let body = body_def(&scene, 0).map_err(InputError::Body)?;
+        // A scene without bodies is divided as if there were balls half a metre in radius.
+        let largest = world.bodies.at_start().iter().map(|body| body.radius).reduce(f64::max).unwrap_or(0.5);
+        let limit_m = LARGER_MAX * largest;
+        if body.radius > limit_m {
+            return Err(InputError::TooLarge { radius_m: body.radius, limit_m });
+        }
+        Ok(body)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is whole between any two of its changes.
+        lock(&self.shared.state)
+    }
+}
+
+/// A run begins: `build` makes it from what is known so far, and from now on inputs go to its door, until what
+/// is returned beside it is dropped.
+pub(crate) fn open<T>(
+    inputs: Option<&Inputs>,
+    build: impl FnOnce(&[Entry]) -> (Arc<dyn Door>, T),
+) -> Result<(T, Option<Opened<'_>>), RunError> {
+    let Some(inputs) = inputs else { return Ok((build(&[]).1, None)) };
+    let mut state = inputs.lock();
+    if state.door.is_some() {
+        return Err(RunError::InputsTaken);
+    }
+    let (door, run) = build(&state.journal);
+    state.door = Some(door);
+    Ok((run, Some(Opened(inputs))))
+}
+
+/// Inputs go to a run until this is dropped.
+pub(crate) struct Opened<'a>(&'a Inputs);
+
+impl Drop for Opened<'_> {
+    fn drop(&mut self) {
+        self.0.lock().door = None;
+    }
+}
+
+fn finite(field: &'static str, v: [f64; 3]) -> Result<Vec3, InputError> {
+    if v.iter().all(|c| c.is_finite()) { Ok(Vec3::from(v)) } else { Err(InputError::NotFinite(field)) }
+}

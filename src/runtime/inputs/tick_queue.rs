@@ -1,0 +1,63 @@
+//! Where the plain loop takes inputs, each at its tick.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::base::sync::lock;
+use crate::base::time::Tick;
+use crate::runtime::inputs::{Door, Entry, InputError};
+
+/// Inputs that wait for their tick.
+pub(crate) struct Desk {
+    state: Mutex<State>,
+    let_in: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The first tick that has not been acted at.
+    now: Tick,
+    /// Somebody is about to let in an input for this tick.
+    held: Option<Tick>,
+    entries: Vec<Entry>,
+}
+
+impl Desk {
+    /// With inputs that are known from the start.
+    pub fn new(known: &[Entry]) -> Self {
+        let state = State { entries: known.to_vec(), ..State::default() };
+        Desk { state: Mutex::new(state), let_in: Condvar::new() }
+    }
+
+    /// Everything that acts at `tick`, in its order. From now on that tick is settled.
+    pub fn pass(&self, tick: Tick) -> Vec<Entry> {
+        let is_held = |state: &mut State| state.held.is_some_and(|held| held <= tick);
+        let state = self.let_in.wait_while(self.lock(), is_held);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        state.now = tick + 1;
+        let mut due: Vec<Entry> = state.entries.extract_if(.., |entry| entry.tick <= tick).collect();
+        due.sort_by_key(|entry| entry.number);
+        due
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+impl Door for Desk {
+    fn hold(&self, tick: Tick) -> Result<Tick, InputError> {
+        let mut state = self.lock();
+        if tick < state.now {
+            return Err(InputError::Settled { tick, gvt: state.now });
+        }
+        state.held = Some(tick);
+        Ok(tick)
+    }
+
+    fn let_in(&self, _: Tick, entry: Entry) {
+        let mut state = self.lock();
+        state.held = None;
+        state.entries.push(entry);
+        self.let_in.notify_all();
+    }
+}

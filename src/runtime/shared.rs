@@ -1,0 +1,244 @@
+//! All entities of a run with the table, the counters and the log they share: what every executor that speculates
+//! needs, whatever carries its messages.
+
+use crate::base::time::Tick;
+use crate::physics::{Deed, Flight, World};
+use crate::protocol::{Dynamics, Entity, EntityId, Grid, Limits, Outbox, Place};
+use crate::rigid::RigidModel;
+use crate::runtime::density::{Crowding, WIDEST};
+use crate::runtime::directory::EntityDirectory;
+use crate::runtime::flight_log::FlightLog;
+use crate::runtime::inputs::Entry;
+use crate::runtime::island_epochs::Epochs;
+use crate::runtime::lvt_histogram::Counters;
+use crate::runtime::shared_tvht::{Lane, SharedTable};
+use crate::runtime::throttle::Throttle;
+
+/// How a speculative run is carried out. None of this changes a result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tuning {
+    /// Most ticks an entity may be ahead of everybody else.
+    pub window: u64,
+    /// Ticks kept unsettled behind the slowest entity, for those who act late. Frames come so much later.
+    pub history: u64,
+    /// Most ticks ahead at which it may still respond to a contact; `None`: as far as proves worthwhile.
+    pub contact_window: Option<u64>,
+    /// Number of buckets of the table; 0 for as many as suit the scene.
+    pub buckets: u32,
+    /// Width of a cell in diameters of the typical body; 0 for what suits the scene.
+    pub cell_scale: f64,
+    /// Bodies per entity; 0: each has its own, but those that keep touching come together, until they part.
+    pub cluster: u32,
+    /// Shorten the strides of bodies that are often rolled back.
+    pub adaptive: bool,
+    /// Histories may take about so many bytes; beyond that everybody runs ahead less far.
+    pub history_bytes: u64,
+    /// Where the buckets of the table are. The single-threaded drivers use shared memory always.
+    pub lane: Lane,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Tuning {
+            window: 245,
+            history: 0,
+            contact_window: None,
+            buckets: 0,
+            cell_scale: 0.0,
+            cluster: 0,
+            adaptive: true,
+            history_bytes: 2 << 30,
+            lane: Lane::Shared,
+        }
+    }
+}
+
+/// What all entities share.
+pub struct Commons {
+    /// The physics.
+    pub model: RigidModel,
+    /// How space is divided.
+    pub grid: Grid,
+    /// The hash table in shared memory.
+    pub table: SharedTable<RigidModel>,
+    /// Who has come how far.
+    pub counters: Counters,
+    /// Flights for the frames.
+    pub log: FlightLog,
+    /// How far entities may run ahead at most.
+    pub limits: Limits,
+    /// How far they may at present.
+    pub throttle: Throttle,
+    /// Who is how large, if entities regroup by themselves.
+    pub circle: Option<EntityDirectory>,
+    /// Who lives where from when on, if that is part of the result.
+    pub epochs: Option<Epochs>,
+    /// The bodies of each entity at the start.
+    pub crews: Vec<Vec<Place>>,
+    /// Those from here on are for groups.
+    pub free: usize,
+    /// The entity each body of the scene is born in.
+    births: Vec<EntityId>,
+}
+
+impl Commons {
+    /// Makes ready to run a world on so many cores, and everybody who is in it or known to come.
+    pub(crate) fn new(
+        model: &RigidModel,
+        tuning: &Tuning,
+        cores: usize,
+        known: &[Entry],
+    ) -> (Self, Vec<Entity<RigidModel>>) {
+        let world = &model.world;
+        let scene = world.bodies.at_start().len();
+        let crowd = Crowding::of(world.bodies.at_start());
+        // Crews that touch wait for each other at every tick, and once more for every iteration: that costs more than
+        // several cores gain. A heap is one crew, which all cores help.
+        let is_heap = tuning.cluster == 0 && scene > 0 && crowd.is_dense(cores);
+        let mut crews = crews(world, tuning, is_heap);
+        let radii: Vec<f64> = (0..scene as Place).map(|place| model.radius(place)).collect();
+        let most = if tuning.lane == Lane::Actors { 1 << 12 } else { 1 << 20 };
+        let suited = (2 * radii.len()).next_power_of_two().clamp(64, most) as u32;
+        let buckets = if tuning.buckets == 0 { suited } else { tuning.buckets };
+        let window = tuning.window.max(1);
+        let limits = Limits {
+            window,
+            contact_window: tuning.contact_window,
+            stride_min: (3 * window).div_ceil(4),
+            adaptive: tuning.adaptive,
+            last_tick: world.time.last_tick,
+            alone_until: Tick::MAX,
+        };
+        let circle = (tuning.cluster == 0)
+            .then(|| EntityDirectory::new(crews.iter().map(|crew| Some(crew.len())), scene as u32));
+        // Groups have entities of their own, which take no part in regrouping.
+        let epochs = model.islands.as_deref().map(|islands| Epochs::new(world, islands));
+        let free = crews.len();
+        crews.resize(free + epochs.as_ref().map_or(0, |epochs| epochs.homes.groups()), Vec::new());
+        let mut births = vec![EntityId(0); scene];
+        for (at, crew) in crews.iter().enumerate() {
+            for body in crew {
+                births[*body as usize] = EntityId(at as u32);
+            }
+        }
+        // What touches inside a crew is not looked for in the table: a heap needs few and wide cells there.
+        let suited_scale = if is_heap { WIDEST } else { crowd.cell_scale() };
+        let scale = if tuning.cell_scale == 0.0 { suited_scale } else { tuning.cell_scale };
+        let grid = Grid::new(&radii, scale, buckets);
+        let late = known.iter().filter(|entry| is_birth(entry)).count();
+        let population = (crews.len() + late) as u32;
+        let commons = Commons {
+            circle,
+            epochs,
+            table: SharedTable::new(grid.clone()),
+            grid,
+            counters: Counters::new(population, window, tuning.history, world.time.last_tick),
+            log: FlightLog::new(world),
+            limits,
+            throttle: Throttle::new(limits, tuning.history_bytes),
+            crews,
+            free,
+            births,
+            model: model.clone(),
+        };
+        commons.counters.set_ceiling(commons.ceiling(world.time.last_tick));
+        let entities = commons.entities(known);
+        (commons, entities)
+    }
+
+    /// How far global virtual time may go if nothing but decisions about the next epoch holds it below `wanted`.
+    pub(crate) fn ceiling(&self, wanted: Tick) -> Tick {
+        self.epochs.as_ref().map_or(wanted, |epochs| wanted.min(epochs.homes.next()))
+    }
+
+    /// The entities at the start of the run, with everything that is known to be done to them.
+    fn entities(&self, known: &[Entry]) -> Vec<Entity<RigidModel>> {
+        let start = |place: &Place| {
+            let origin = self.model.world.bodies[*place as usize].start;
+            (*place, Flight { since: 0, origin })
+        };
+        let crews = self.crews.iter().enumerate();
+        let entity = |(at, crew): (usize, &Vec<Place>)| {
+            let entity = Entity::new(EntityId(at as u32), crew.iter().map(start).collect());
+            if at < self.free { entity } else { entity.of_group() }
+        };
+        let mut entities: Vec<Entity<RigidModel>> = crews.map(entity).collect();
+        for entry in known {
+            if is_birth(entry) {
+                entities.push(self.newborn(0, entry));
+                continue;
+            }
+            let birth = self.birth(entry.action.body).0 as usize;
+            // Nothing has been done yet that could be taken back.
+            entities[birth].act(entry.tick, entry.number, entry.action, &mut Outbox::default());
+        }
+        entities
+    }
+
+    /// The entity of a body that comes into being during the run, to be counted at `base`.
+    pub(crate) fn newborn(&self, base: Tick, entry: &Entry) -> Entity<RigidModel> {
+        self.log.make_room();
+        let birth = (entry.tick, entry.number, entry.action);
+        Entity::unborn(self.birth(entry.action.body), base, birth)
+    }
+
+    /// The entity a body was born in: who knows where it is now. Bodies that come late have one of their own.
+    pub fn birth(&self, body: Place) -> EntityId {
+        let late = || EntityId((self.crews.len() + body as usize - self.births.len()) as u32);
+        self.births.get(body as usize).copied().unwrap_or_else(late)
+    }
+
+    /// Does what a handler wants done with the log and the counters; messages are the caller's. Says whether
+    /// global virtual time may have moved.
+    pub fn apply(&self, out: &mut Outbox<RigidModel>) -> bool {
+        for (body, tick) in out.landed.drain(..) {
+            self.log.land(body, tick);
+        }
+        self.log.take_off(out.took_off.drain(..));
+        let Some((from, to)) = out.counted.take() else { return false };
+        if let Some(to) = to {
+            self.counters.enter(to);
+        }
+        from.is_some_and(|from| self.counters.leave(from))
+    }
+}
+
+/// Whether an input brings a body into being.
+pub(crate) fn is_birth(entry: &Entry) -> bool {
+    matches!(entry.action.deed, Deed::Appear(_))
+}
+
+/// The crews at the start, by entity, bodies in ascending order: a heap in the first, or neighbours along a
+/// space-filling order.
+fn crews(world: &World, tuning: &Tuning, is_heap: bool) -> Vec<Vec<Place>> {
+    let bodies = world.bodies.at_start().len();
+    let mut order: Vec<Place> = (0..bodies as Place).collect();
+    if is_heap {
+        // There is an entity for every body that may once want to be alone.
+        let mut crews = vec![Vec::new(); bodies];
+        crews[0] = order;
+        return crews;
+    }
+    let size = tuning.cluster.max(1) as usize;
+    if size > 1 {
+        order.sort_by_key(|place| (morton(world, *place), *place));
+    }
+    let mut crews: Vec<Vec<Place>> = order.chunks(size).map(<[Place]>::to_vec).collect();
+    for crew in &mut crews {
+        crew.sort_unstable();
+    }
+    crews
+}
+
+/// Position along a curve that keeps neighbours together: the bits of the three coordinates interleaved.
+fn morton(world: &World, place: Place) -> u64 {
+    let body = &world.bodies[place as usize];
+    let cell = |c: f64| ((c / (4.0 * body.radius)).clamp(-1e6, 1e6) + 1_048_576.0) as u64;
+    let (x, y, z) = (cell(body.start.x.x), cell(body.start.x.y), cell(body.start.x.z));
+    let mut code = 0;
+    for bit in 0..21 {
+        code |=
+            (x >> bit & 1) << (3 * bit) | (y >> bit & 1) << (3 * bit + 1) | (z >> bit & 1) << (3 * bit + 2);
+    }
+    code
+}

@@ -1,0 +1,60 @@
+//! The shared lane of the hash table: its buckets in shared memory, each behind a lock.
+
+use smallvec::SmallVec;
+
+use crate::base::sync::{Mutex, MutexGuard, lock};
+use crate::base::time::Tick;
+use crate::protocol::{Bucket, Dynamics, Grid, Plan, Search, Written};
+
+/// Where the buckets are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lane {
+    /// In shared memory.
+    #[default]
+    Shared,
+    /// Each in an actor of its own.
+    Actors,
+}
+
+/// The buckets in shared memory.
+pub struct SharedTable<D: Dynamics> {
+    grid: Grid,
+    buckets: Box<[Mutex<Bucket<D>>]>,
+}
+
+impl<D: Dynamics> SharedTable<D> {
+    /// An empty table over a grid.
+    pub fn new(grid: Grid) -> Self {
+        let buckets = (0..grid.buckets()).map(|_| Mutex::default()).collect();
+        SharedTable { grid, buckets }
+    }
+
+    /// Writes a plan, cut at the first tick at which it meets somebody. Everything it meets at that tick is
+    /// reported.
+    pub fn write(&self, dynamics: &D, plan: Plan<D>, gvt: Tick) -> (Plan<D>, Written<D>) {
+        let mut search = Search::new(&self.grid, dynamics, plan, gvt);
+        let mut locked: SmallVec<[MutexGuard<Bucket<D>>; 8]> =
+            search.buckets().into_iter().map(|number| lock(&self.buckets[number as usize])).collect();
+        for bucket in &mut locked {
+            search.pass(dynamics, bucket);
+        }
+        // Cut before the locks are let go: nobody sees more of the track than is true.
+        search.finish()
+    }
+
+    /// Drops what lies below `gvt` and what has been cut away, in all buckets: nobody may come by where a crew has
+    /// been, and every entry keeps the flights of its whole crew.
+    pub fn sweep(&self, gvt: Tick) {
+        self.buckets.iter().for_each(|bucket| lock(bucket).sweep(gvt));
+    }
+
+    /// Entries in all buckets together.
+    pub fn len(&self) -> usize {
+        self.buckets.iter().map(|bucket| lock(bucket).len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

@@ -1,0 +1,413 @@
+//! What a speculative run counts besides what its entities did: messages, global virtual time, the window, the
+//! cores, and the memory of histories.
+//!
+//! Counting must cost next to nothing, because it is never switched off. Every core has a `Meter` that only it
+//! writes; what is dear to know is looked up rarely.
+
+use std::mem::size_of;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::base::time::Tick;
+use crate::physics::Flight;
+use crate::protocol::{Dynamics, Entity, Entry, Message};
+use crate::rigid::RigidModel;
+use crate::runtime::lvt_histogram::Counters;
+use crate::runtime::shared::Commons;
+
+/// What was counted in a speculative run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Census {
+    /// Messages that were handled, by kind.
+    pub messages: Messages,
+    /// Global virtual time.
+    pub gvt: GvtUse,
+    /// How much of the window was used.
+    pub window: WindowUse,
+    /// What every core did; empty without actors.
+    pub cores: Vec<CoreUse>,
+    /// What histories, table and log held at most.
+    pub memory: MemoryUse,
+    /// Wall time of starting all actors and of sending them home, seconds.
+    pub start_stop_s: f64,
+}
+
+/// Messages that were handled, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Messages {
+    /// Entity to entity: a contact.
+    pub events: u64,
+    /// Entity to entity: a contact that is not.
+    pub antievents: u64,
+    /// Entity to entity: a standing.
+    pub standings: u64,
+    /// Entity to entity: bodies handed over.
+    pub joins: u64,
+    /// Entity to entity: an answer to one of these.
+    pub answers: u64,
+    /// An entity to itself: step on when the mailbox is empty.
+    pub nudges: u64,
+    /// Entities woken because global virtual time has reached what they waited for.
+    pub wake_ups: u64,
+    /// Bucket to bucket: a plan on its way through the table. None if the table is in shared memory.
+    pub tickets: u64,
+    /// To a bucket: the ticket that held it has gone through.
+    pub let_goes: u64,
+    /// Bucket to entity: the table's answer to a plan.
+    pub table_answers: u64,
+}
+
+impl Messages {
+    /// Messages from entity to entity.
+    pub fn between_entities(&self) -> u64 {
+        self.events + self.antievents + self.standings + self.joins + self.answers
+    }
+
+    /// Messages to and from buckets.
+    pub fn of_table(&self) -> u64 {
+        self.tickets + self.let_goes + self.table_answers
+    }
+}
+
+/// How global virtual time went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct GvtUse {
+    /// How often it was raised.
+    pub rounds: u64,
+    /// How far the farthest entity was ahead of it when it was raised, ticks: on average.
+    pub lag_mean_ticks: f64,
+    /// The same, at most.
+    pub lag_max_ticks: u64,
+}
+
+/// How much of the window was used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct WindowUse {
+    /// The window.
+    pub ticks: u64,
+    /// How far ahead of global virtual time steps ended, on average.
+    pub ahead_mean_ticks: f64,
+    /// The same as a share of the window.
+    pub share: f64,
+}
+
+/// What one core did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CoreUse {
+    /// Messages it handled.
+    pub handled: u64,
+    /// Processor time of its thread, seconds, start and end of the run left out; nothing where the operating system
+    /// does not say.
+    pub busy_s: Option<f64>,
+    /// The same as a share of wall time.
+    pub busy_share: Option<f64>,
+}
+
+/// What was held at most. Looked up now and then, so short peaks may be missed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct MemoryUse {
+    /// Segments in the histories of all entities.
+    pub segments_peak: u64,
+    /// Bytes they took: their number times the average of a sample. Standings they share are left out.
+    pub history_bytes: u64,
+    /// Entries in the table: a track has one for every cell that it passes.
+    pub table_entries_peak: u64,
+    /// Bytes of these entries; the tracks belong to the histories.
+    pub table_bytes: u64,
+    /// Flights kept for the frames.
+    pub log_entries_peak: u64,
+    /// Bytes of these flights.
+    pub log_bytes: u64,
+}
+
+/// A number that one thread adds to and others may read.
+#[derive(Default)]
+struct Count(AtomicU64);
+
+impl Count {
+    /// Only ever called by the one thread that owns it: no locked instruction is needed.
+    #[inline]
+    fn add(&self, more: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(more), Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    fn halve(&self) {
+        self.0.store(self.get() / 2, Relaxed);
+    }
+}
+
+/// A history is weighed at every so manyth step of a core: a power of two.
+const WEIGHED_EVERY: u64 = 256;
+/// So many segments tell how heavy one is.
+const WEIGHED_MAX: u64 = 1 << 12;
+
+/// What one core counts. Written by its own thread only.
+#[derive(Default)]
+#[repr(align(128))]
+pub(crate) struct Meter {
+    events: Count,
+    antievents: Count,
+    standings: Count,
+    joins: Count,
+    answers: Count,
+    nudges: Count,
+    tickets: Count,
+    let_goes: Count,
+    table_answers: Count,
+    handled: Count,
+    steps: Count,
+    ahead: Count,
+    /// Segments that its entities keep now.
+    segments: Count,
+    weighed_segments: Count,
+    weighed_bytes: Count,
+    /// Entries that its buckets hold now, if they are actors.
+    entries: Count,
+}
+
+impl Meter {
+    pub fn heard<D: Dynamics>(&self, message: &Message<D>) {
+        self.handled.add(1);
+        match message {
+            Message::Event { .. } => self.events.add(1),
+            Message::Antievent { .. } => self.antievents.add(1),
+            Message::Standing { .. } => self.standings.add(1),
+            Message::Join { .. } => self.joins.add(1),
+            Message::Answer { .. } => self.answers.add(1),
+        }
+    }
+
+    /// It has been asked to step.
+    pub fn asked(&self) {
+        self.handled.add(1);
+    }
+
+    pub fn nudged(&self) {
+        self.nudges.add(1);
+    }
+
+    pub fn table_answered(&self) {
+        self.handled.add(1);
+        self.table_answers.add(1);
+    }
+
+    pub fn ticket(&self) {
+        self.handled.add(1);
+        self.tickets.add(1);
+    }
+
+    pub fn let_go(&self) {
+        self.handled.add(1);
+        self.let_goes.add(1);
+    }
+
+    /// A bucket that is an actor has changed its size.
+    pub fn entries(&self, before: usize, after: usize) {
+        self.entries.add((after as u64).wrapping_sub(before as u64));
+    }
+
+    /// A step ended `ahead` ticks above global virtual time.
+    pub fn stepped<D: Dynamics>(&self, ahead: u64, entity: &Entity<D>) {
+        self.steps.add(1);
+        self.ahead.add(ahead);
+        if self.steps.get() & (WEIGHED_EVERY - 1) == 1 {
+            self.weighed_segments.add(entity.segments() as u64);
+            self.weighed_bytes.add(entity.history_bytes() as u64);
+            // What was weighed long ago counts less and less.
+            if self.weighed_segments.get() > WEIGHED_MAX {
+                self.weighed_segments.halve();
+                self.weighed_bytes.halve();
+            }
+        }
+    }
+
+    /// The number of segments of an entity has changed.
+    pub fn kept(&self, before: usize, after: usize) {
+        self.segments.add((after as u64).wrapping_sub(before as u64));
+    }
+
+    /// Bytes that the histories take now, of all that these meters count: what some of them were found to take,
+    /// times their number.
+    pub fn history_bytes<'a>(meters: impl Iterator<Item = &'a Meter>) -> u64 {
+        let (mut segments, mut weighed, mut bytes) = (0u64, 0, 0);
+        for meter in meters {
+            segments = segments.wrapping_add(meter.segments.get());
+            weighed += meter.weighed_segments.get();
+            bytes += meter.weighed_bytes.get();
+        }
+        (segments as f64 * ratio(bytes, weighed)) as u64
+    }
+
+    /// A meter of histories that take so many bytes.
+    #[cfg(test)]
+    pub fn weighing(bytes: u64) -> Self {
+        let meter = Meter::default();
+        meter.segments.add(1);
+        meter.weighed_segments.add(1);
+        meter.weighed_bytes.add(bytes);
+        meter
+    }
+
+    /// Steps written so far.
+    pub fn steps(&self) -> u64 {
+        self.steps.get()
+    }
+
+    /// Messages handled so far.
+    pub fn handled(&self) -> u64 {
+        self.handled.get()
+    }
+}
+
+/// What is seen whenever global virtual time rises, by whoever raises it.
+#[derive(Default)]
+pub(crate) struct Rounds {
+    rounds: AtomicU64,
+    wake_ups: AtomicU64,
+    looked: AtomicU64,
+    lag_sum: AtomicU64,
+    lag_max: AtomicU64,
+    segments_peak: AtomicU64,
+}
+
+/// A look at all counters costs a load per tick of the window; long windows are looked at less often.
+const TICKS_PER_LOOK: u64 = 256;
+
+impl Rounds {
+    /// Global virtual time has been raised to `gvt`.
+    pub fn note<'a>(
+        &self,
+        counters: &Counters,
+        window: u64,
+        gvt: Tick,
+        meters: impl Iterator<Item = &'a Meter>,
+    ) {
+        let round = self.rounds.fetch_add(1, Relaxed);
+        if !round.is_multiple_of(window.div_ceil(TICKS_PER_LOOK)) {
+            return;
+        }
+        let lag = counters.farthest(window).saturating_sub(gvt);
+        self.looked.fetch_add(1, Relaxed);
+        self.lag_sum.fetch_add(lag, Relaxed);
+        self.lag_max.fetch_max(lag, Relaxed);
+        let segments = meters.map(|meter| meter.segments.get()).sum();
+        self.segments_peak.fetch_max(segments, Relaxed);
+    }
+
+    pub fn woke(&self, entities: usize) {
+        self.wake_ups.fetch_add(entities as u64, Relaxed);
+    }
+}
+
+/// Looks now and then how much the table and the log hold.
+pub(crate) struct Stocktaking {
+    next: Instant,
+    table: u64,
+    log: u64,
+}
+
+/// Taking stock may take this share of the time of the thread that does it.
+const STOCKTAKING_SHARE: u32 = 100;
+const STOCKTAKING_EVERY: Duration = Duration::from_millis(20);
+
+impl Stocktaking {
+    pub fn new() -> Self {
+        Stocktaking { next: Instant::now(), table: 0, log: 0 }
+    }
+
+    /// Looks, if it is time to.
+    pub fn look<'a>(&mut self, commons: &Commons, meters: impl Iterator<Item = &'a Meter>) {
+        if Instant::now() >= self.next {
+            self.look_now(commons, meters);
+        }
+    }
+
+    /// Looks, whatever the time: short runs are over before it is time to.
+    pub fn look_now<'a>(&mut self, commons: &Commons, meters: impl Iterator<Item = &'a Meter>) {
+        let started = Instant::now();
+        let in_actors: u64 = meters.map(|meter| meter.entries.get()).sum();
+        self.table = self.table.max(commons.table.len() as u64 + in_actors);
+        self.log = self.log.max(commons.log.len() as u64);
+        self.next = Instant::now() + STOCKTAKING_EVERY.max(started.elapsed() * STOCKTAKING_SHARE);
+    }
+}
+
+impl Census {
+    /// Adds up what was counted; `busy` is the time each core was busy, in seconds and as a share.
+    pub(crate) fn of<'a>(
+        meters: impl Iterator<Item = &'a Meter>,
+        rounds: &Rounds,
+        stock: &Stocktaking,
+        window: u64,
+        busy: &[Option<(f64, f64)>],
+    ) -> Self {
+        let mut census = Census::default();
+        let (mut steps, mut ahead, mut segments, mut bytes) = (0, 0, 0, 0);
+        for (at, meter) in meters.enumerate() {
+            census.messages.count(meter);
+            steps += meter.steps.get();
+            ahead += meter.ahead.get();
+            segments += meter.weighed_segments.get();
+            bytes += meter.weighed_bytes.get();
+            if let Some((busy_s, busy_share)) = busy.get(at).map(|busy| busy.unzip()) {
+                census.cores.push(CoreUse { handled: meter.handled(), busy_s, busy_share });
+            }
+        }
+        census.messages.wake_ups = rounds.wake_ups.load(Relaxed);
+        census.gvt = GvtUse {
+            rounds: rounds.rounds.load(Relaxed),
+            lag_mean_ticks: ratio(rounds.lag_sum.load(Relaxed), rounds.looked.load(Relaxed)),
+            lag_max_ticks: rounds.lag_max.load(Relaxed),
+        };
+        let ahead_mean_ticks = ratio(ahead, steps);
+        census.window =
+            WindowUse { ticks: window, ahead_mean_ticks, share: ahead_mean_ticks / window.max(1) as f64 };
+        let segments_peak = rounds.segments_peak.load(Relaxed);
+        census.memory = MemoryUse {
+            segments_peak,
+            history_bytes: (segments_peak as f64 * ratio(bytes, segments)) as u64,
+            table_entries_peak: stock.table,
+            table_bytes: stock.table * size_of::<Entry<RigidModel>>() as u64,
+            log_entries_peak: stock.log,
+            log_bytes: stock.log * size_of::<(Tick, Flight)>() as u64,
+        };
+        census
+    }
+}
+
+impl Messages {
+    fn count(&mut self, meter: &Meter) {
+        self.events += meter.events.get();
+        self.antievents += meter.antievents.get();
+        self.standings += meter.standings.get();
+        self.joins += meter.joins.get();
+        self.answers += meter.answers.get();
+        self.nudges += meter.nudges.get();
+        self.tickets += meter.tickets.get();
+        self.let_goes += meter.let_goes.get();
+        self.table_answers += meter.table_answers.get();
+    }
+}
+
+fn ratio(sum: u64, count: u64) -> f64 {
+    if count == 0 { 0.0 } else { sum as f64 / count as f64 }
+}
+
+/// Processor time of the calling thread so far.
+#[cfg(unix)]
+pub(crate) fn thread_cpu() -> Option<Duration> {
+    let time = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
+    Some(Duration::from(time))
+}
+
+/// Processor time of the calling thread so far.
+#[cfg(not(unix))]
+pub(crate) fn thread_cpu() -> Option<Duration> {
+    None
+}
