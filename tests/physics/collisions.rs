@@ -1,16 +1,15 @@
 //! Single collisions and sliding against the laws of mechanics: Newton's restitution, Coulomb's cone, rolling,
 //! and what holds or slides on a slope.
 
-mod common;
-
 use anachron::math::{Vec3, rotation_exp};
 use anachron::physics::World;
 use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
 use anachron::state::BodyState;
-use common::{
+use proptest::prelude::*;
+
+use crate::laws::{
     G, ball, cube, every_tick, flat_mesh, floor, orientation, run, scene, slab, turned, weightless,
 };
-use proptest::prelude::*;
 
 /// Two balls of unequal size and density on a line along `along`, a metre apart, flying at each other.
 fn head_on(e: f64, density_ratio: f64, along: Vec3) -> Scene {

@@ -1,14 +1,13 @@
 //! Bodies of every shape land on a plane, a box and a mesh, and come to rest without sinking in or gaining energy;
 //! and nothing trips over the seams of a mesh.
 
-mod common;
-
 use anachron::math::{Vec3, rotation_matrix};
 use anachron::physics::measure::Totals;
 use anachron::physics::{World, touching_static};
 use anachron::scene::{Body, Scene, Shape, StaticObject};
 use anachron::state::BodyState;
-use common::{Random, ball, flat_mesh, floor, orientation, run_with, scene, slab, turned};
+
+use crate::laws::{Random, ball, flat_mesh, floor, orientation, run_with, scene, slab, turned};
 
 /// What there is to land on, with its top at height 0.
 fn grounds() -> [(&'static str, StaticObject); 3] {
@@ -124,7 +123,7 @@ fn moving_on(ground: StaticObject, body: Body, mu: f64, seconds: f64) -> Vec<Bod
     scene.seconds = seconds;
     scene.statics.push(ground);
     scene.bodies.push(body.moving([2.0, 0.0, 0.3]));
-    common::every_tick(&scene).iter().map(|states| states[0]).collect()
+    crate::laws::every_tick(&scene).iter().map(|states| states[0]).collect()
 }
 
 /// Seams every 0.3 m or so, straight and slanted.
@@ -180,7 +179,7 @@ fn a_ball_swings_in_a_hollow_of_facets() {
     scene.bodies.push(ball(0.5, [-9.5 * sin, 10.0 - 9.5 * cos, 0.0]));
     let start = scene.bodies[0].position[1] - 0.5;
     // The second and third time it is highest, after a half and a whole swing.
-    let heights: Vec<f64> = common::every_tick(&scene).iter().map(|s| s[0].x.y - 0.5).collect();
+    let heights: Vec<f64> = crate::laws::every_tick(&scene).iter().map(|s| s[0].x.y - 0.5).collect();
     let swings = heights.windows(3).filter(|h| h[1] >= h[0] && h[1] > h[2]).map(|h| h[1] / start);
     let swings: Vec<f64> = swings.filter(|share| *share > 0.5).collect();
     println!("heights of the swings: {swings:?}");

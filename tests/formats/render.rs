@@ -1,8 +1,5 @@
 //! Pictures as a user takes them: the same bytes every time, things where geometry says, files that open.
 
-// A test that cannot go on should stop.
-#![allow(clippy::unwrap_used)]
-
 use std::path::Path;
 
 use anachron::appearance::STATIC_COLOR;

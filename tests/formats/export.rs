@@ -1,11 +1,5 @@
 //! Exports say what the frames say: CSV to the bit, glTF by the rules that viewers rely on.
 
-// A test may stop at the first surprise.
-#![allow(clippy::unwrap_used)]
-
-#[path = "support/glb.rs"]
-mod glb;
-
 use anachron::export::gltf::{BodyModel, Cast, GltfOptions, StaticModel};
 use anachron::export::{ExportError, csv, gltf};
 use anachron::frame::Frame;
@@ -16,8 +10,9 @@ use anachron::record::RecordError;
 use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
 use anachron::state::{BodyState, STATE_FIELDS};
 use anachron::{ControlFlow, Simulation};
-use glb::{Glb, floats, number};
 use proptest::prelude::*;
+
+use crate::glb::{Glb, floats, number};
 
 fn named_body(name: &str, shape: Shape, position: [f64; 3]) -> Body {
     Body { name: Some(name.to_owned()), ..Body::new(shape, position) }

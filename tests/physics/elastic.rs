@@ -1,12 +1,11 @@
 //! Elastic bodies keep their energy, and closed systems their momentum, for as long as anybody watches.
 
-mod common;
-
 use anachron::physics::World;
 use anachron::physics::measure::Totals;
 use anachron::scene::{Body, Scene, Shape};
-use common::{Random, ball, floor, orientation, run, scenario, scene, totals, walls, weightless};
 use proptest::prelude::*;
+
+use crate::laws::{Random, ball, floor, orientation, run, scenario, scene, totals, walls, weightless};
 
 /// The largest departure from the first of these energies, as a share of it.
 fn energy_drift(totals: &[Totals]) -> f64 {
@@ -57,7 +56,7 @@ fn one_ball_bounces_for_ten_seconds_without_loss() {
     scene.statics.push(floor());
     scene.bodies.push(ball(0.5, [0.0, 2.5, 0.0]));
     let world = World::new(&scene).unwrap();
-    let potential_at_floor = world.bodies[0].mass * common::G * 0.5;
+    let potential_at_floor = world.bodies[0].mass * crate::laws::G * 0.5;
     let all = totals(&scene);
     let usable = all[0].energy() - potential_at_floor;
     let drift = all.iter().map(|now| (now.energy() - all[0].energy()).abs()).fold(0.0, f64::max) / usable;

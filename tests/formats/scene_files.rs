@@ -1,14 +1,12 @@
 //! Scene files: what is read, what is refused, and how that is explained.
 
-#![allow(clippy::unwrap_used)] // helpers of tests may fail, too
-
 use std::fs;
 use std::path::Path;
 
 use anachron::scene::{Material, ResponseSettings, Scene, SceneFormat, Shape, load, parse};
 
 /// A scene with something of everything.
-const EXAMPLE: &str = include_str!("data/everything.toml");
+const EXAMPLE: &str = include_str!("../data/everything.toml");
 
 fn same_bits(a: &Scene, b: &Scene) -> bool {
     // Unlike `==`, the text tells 0 from -0.

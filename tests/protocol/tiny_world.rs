@@ -2,19 +2,17 @@
 //! out of order shows, in very many runs, under an adversary that keeps only the order of messages between each
 //! two entities.
 //!
-//! A failure prints the smallest case it found. `ANACHRON_CASES=100 cargo test --release --test tiny_world` looks
-//! a hundred times as long as usual.
-
-#[path = "support/carrier.rs"]
-mod carrier;
+//! A failure prints the smallest case it found. `ANACHRON_CASES=100 cargo test --release --test protocol tiny_world`
+//! looks a hundred times as long as usual.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anachron::protocol::{Fault, Stats};
 use anachron::verify::tiny::Tiny;
-use carrier::Way;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
+
+use crate::carrier::Way;
 
 fn any_world() -> impl Strategy<Value = Tiny> {
     let chance = |often: &'static [u64]| prop::sample::select(often);
@@ -60,7 +58,7 @@ fn any_way() -> impl Strategy<Value = Way> {
 }
 
 fn check(tiny: &Tiny, way: &Way) -> Result<Stats, String> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| carrier::check(tiny, way)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| crate::carrier::check(tiny, way)));
     outcome.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         Err(format!("panic: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?")))

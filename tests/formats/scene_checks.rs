@@ -1,7 +1,5 @@
 //! What a scene may contain: every check of `Scene::validate`, with the field it names and the fix it proposes.
 
-#![allow(clippy::unwrap_used)] // helpers of tests may fail, too
-
 use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
 
 fn ball() -> Body {

@@ -1,27 +1,14 @@
-//! Small scenes and measurements shared by the physics tests.
-#![allow(dead_code)]
-
-use std::ops::ControlFlow;
+//! More small scenes, and measurements, for the laws of physics.
 
 use anachron::frame::Frame;
 use anachron::math::{Vec3, rotation_exp};
 use anachron::physics::World;
 use anachron::physics::measure::Totals;
 use anachron::scenarios::{Request, build};
-use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
+use anachron::scene::{Body, Scene, Shape, StaticObject};
 use anachron::state::BodyState;
-use anachron::{Report, Simulation};
 
-/// Standard gravity of the scenes here, m/s².
-pub const G: f64 = 9.81;
-
-/// A scene whose default material has this friction and restitution.
-pub fn scene(friction: f64, restitution: f64) -> Scene {
-    let mut scene = Scene::default();
-    let material = Material { friction, restitution, ..Material::default() };
-    scene.materials.insert("default".into(), material);
-    scene
-}
+pub use crate::scenes::{G, ball, floor, run, run_with, scene, walls};
 
 /// The same without gravity.
 pub fn weightless(friction: f64, restitution: f64) -> Scene {
@@ -39,10 +26,6 @@ pub fn scenario(name: &str, bodies: u32, seconds: f64, sets: &[(&str, &str)]) ->
     build(name, &request).expect("the scenario exists")
 }
 
-pub fn ball(radius: f64, position: [f64; 3]) -> Body {
-    Body::new(Shape::Sphere { radius }, position)
-}
-
 pub fn cube(half: f64, position: [f64; 3]) -> Body {
     Body::new(Shape::Box { half_extents: [half; 3] }, position)
 }
@@ -56,10 +39,6 @@ pub fn turned(mut body: Body, turn: Vec3) -> Body {
 pub fn orientation(turn: Vec3) -> [f64; 4] {
     let q = rotation_exp(turn);
     [q.i, q.j, q.k, q.w]
-}
-
-pub fn floor() -> StaticObject {
-    StaticObject::new(Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3])
 }
 
 /// The top of a broad static box, at height 0.
@@ -82,37 +61,6 @@ pub fn flat_mesh(cells: u32, cell_m: f64) -> StaticObject {
         })
         .collect();
     StaticObject::new(Shape::Mesh { file: None, vertices, triangles }, [0.0; 3])
-}
-
-/// Six half-spaces that leave a cube of half edge `half` about the origin.
-pub fn walls(half: f64) -> Vec<StaticObject> {
-    let mut walls = Vec::new();
-    for axis in 0..3 {
-        for side in [-1.0, 1.0] {
-            let (mut position, mut normal) = ([0.0; 3], [0.0; 3]);
-            position[axis] = side * half;
-            normal[axis] = -side;
-            walls.push(StaticObject::new(Shape::HalfSpace { normal }, position));
-        }
-    }
-    walls
-}
-
-/// Runs a scene and returns the report and the last frame.
-pub fn run(scene: &Scene) -> (Report, Frame) {
-    let mut last = None;
-    let report = run_with(scene, |frame| last = Some(frame.clone()));
-    (report, last.expect("a run has at least one frame"))
-}
-
-/// Runs a scene and shows every frame.
-pub fn run_with(scene: &Scene, mut see: impl FnMut(&Frame)) -> Report {
-    let simulation = Simulation::new(scene).expect("the scene is valid");
-    let report = simulation.run(|frame| {
-        see(frame);
-        ControlFlow::Continue(())
-    });
-    report.expect("the run finishes")
 }
 
 /// Runs a scene and returns the states of all bodies at every tick.
@@ -177,12 +125,5 @@ impl Random {
     /// Three numbers from `-size` to below `size`.
     pub fn vector(&mut self, size: f64) -> Vec3 {
         Vec3::new(self.about_zero(size), self.about_zero(size), self.about_zero(size))
-    }
-
-    /// Another order of a list.
-    pub fn shuffle<T>(&mut self, list: &mut [T]) {
-        for last in (1..list.len()).rev() {
-            list.swap(last, (self.unit() * (last + 1) as f64) as usize);
-        }
     }
 }

@@ -7,25 +7,14 @@
 // A test may fail by any means.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../src/protocol/counters.rs"]
+#[path = "../../src/protocol/counters.rs"]
 #[allow(dead_code)]
 mod counters;
-#[path = "../src/shared_table.rs"]
+#[path = "../../src/shared_table.rs"]
 #[allow(dead_code)]
 mod shared_table;
-#[path = "../src/waiting.rs"]
+#[path = "../../src/waiting.rs"]
 mod waiting;
-
-/// In the place of `src/sync.rs`.
-mod sync {
-    pub(crate) use shuttle::hint::spin_loop;
-    pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
-    pub(crate) use shuttle::sync::{Mutex, MutexGuard};
-
-    pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-        mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -34,7 +23,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use anachron::protocol::{
     self, Dynamics, Entity, EntityId, Fault, Grid, Limits, Message, Outbox, Place, Stats, Step,
 };
-use anachron::time::{self, Tick};
+use anachron::time::Tick;
 use anachron::verify::tiny::{Course, Reference, Tiny, stir};
 use counters::Counters;
 use shared_table::SharedTable;

@@ -8,7 +8,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 /// A scene with something of everything.
-const EXAMPLE: &str = include_str!("data/everything.toml");
+const EXAMPLE: &str = include_str!("../data/everything.toml");
 
 fn same_bits(a: &Scene, b: &Scene) -> bool {
     // Unlike `==`, the text tells 0 from -0.

@@ -1,7 +1,5 @@
 //! `first_touch` and `first_static_touch` against the plain scan of every tick, grazing passes included.
 
-mod common;
-
 use anachron::math::{Vec3, rotation_exp};
 use anachron::physics::{
     BodyDef, Flight, FlightCursor, World, first_static_touch, first_touch, touching, touching_static,
@@ -9,8 +7,9 @@ use anachron::physics::{
 use anachron::scene::{Body, Scene, Shape, StaticObject};
 use anachron::state::BodyState;
 use anachron::time::Tick;
-use common::scene;
 use proptest::prelude::*;
+
+use crate::laws::scene;
 
 /// The first touch of two bodies as the definition has it: look at every tick.
 fn scan(world: &World, a: (&BodyDef, &Flight), b: (&BodyDef, &Flight), from: Tick, to: Tick) -> Option<Tick> {
@@ -102,7 +101,7 @@ proptest! {
         length in 0u64..300,
     ) {
         let mut scene = with_gravity(gravity);
-        scene.bodies = vec![common::ball(0.5, [0.0; 3]), common::ball(0.5, [9.0, 0.0, 0.0])];
+        scene.bodies = vec![crate::laws::ball(0.5, [0.0; 3]), crate::laws::ball(0.5, [9.0, 0.0, 0.0])];
         let world = World::new(&scene).unwrap();
         let a = through(&world, Vec3::new(3.0, 4.0, 5.0), v, Vec3::zeros(), 10, 0);
         let x = Vec3::new(4.0 + gap + world.rule.margin, 4.0, 5.0);

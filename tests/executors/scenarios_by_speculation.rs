@@ -3,14 +3,12 @@
 //! All combinations would take minutes, so each run takes a sample that has every value of every setting in it.
 //! Another sample: `ANACHRON_SEED=7`; all of them: `ANACHRON_CASES=100`; one scene: `ANACHRON_ONLY=bowl`.
 
-#[path = "support/same_bits.rs"]
-mod same_bits;
-
 use anachron::executor::chaos::Order;
 use anachron::executor::crowd::Tuning;
 use anachron::scenarios::{GOLDEN, Golden, Request, build};
 use anachron::scene::Scene;
-use same_bits::Reference;
+
+use crate::same_bits::Reference;
 
 const WINDOWS: [u64; 4] = [1, 16, 64, 1024];
 const BUCKETS: [u32; 4] = [1, 7, 64, 4096];

@@ -9,9 +9,8 @@ use anachron::scenarios::{Request, build};
 use anachron::scene::{Scene, Shape, StaticObject};
 use anachron::tvht::Lane;
 use anachron::{Report, Simulation, Sync};
-use common::ball;
 
-mod common;
+use crate::scenes::ball;
 
 fn scenario(name: &str, bodies: u32, seconds: f64) -> Scene {
     let request = Request { bodies: Some(bodies), seconds: Some(seconds), ..Request::default() };
@@ -21,10 +20,10 @@ fn scenario(name: &str, bodies: u32, seconds: f64) -> Scene {
 /// Balls that fall into a pit and come to rest there, and others that fly about above it and bounce; one of these
 /// dives into the pile.
 fn pit(layers: u32, seconds: f64) -> Scene {
-    let mut scene = common::scene(0.4, 0.3);
+    let mut scene = crate::scenes::scene(0.4, 0.3);
     scene.name = "pit".into();
     scene.seconds = seconds;
-    scene.statics = common::walls(2.0);
+    scene.statics = crate::scenes::walls(2.0);
     for k in 0..9 * layers {
         let (layer, row, column) = (k / 9, k % 9 / 3, k % 3);
         let jitter = 0.03 * f64::from((k * 7919) % 13) - 0.18;
@@ -79,7 +78,7 @@ fn the_digest_depends_on_workers_and_never_on_the_executor() {
 
 /// Columns of four balls that fall together and begin to touch after so many ticks.
 fn columns(ticks: u32) -> Scene {
-    let mut scene = common::scene(0.5, 0.0);
+    let mut scene = crate::scenes::scene(0.5, 0.0);
     scene.seconds = 0.5;
     scene.statics = vec![StaticObject::new(Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3])];
     let fall = 0.5 * 9.81 * (f64::from(ticks) / scene.ticks_per_second).powi(2);

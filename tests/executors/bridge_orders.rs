@@ -1,13 +1,6 @@
 //! With a bridge, too, speculation commits exactly the frames and the tally of the plain loop, whatever the scene, the
 //! groups, the tuning and the order in which things happen.
 
-#[path = "support/random_scenes.rs"]
-mod random_scenes;
-#[path = "support/recipe.rs"]
-mod recipe;
-#[path = "support/same_bits.rs"]
-mod same_bits;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -17,9 +10,10 @@ use anachron::overlap::OverlapSettings;
 use anachron::physics::World;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
-use random_scenes::Kind;
-use recipe::Recipe;
-use same_bits::Reference;
+
+use crate::random_scenes::Kind;
+use crate::recipe::Recipe;
+use crate::same_bits::Reference;
 
 /// Scenes in which bodies stay in contact.
 const CROWDS: [Kind; 5] = [Kind::Heap, Kind::Columns, Kind::Lattice, Kind::Clutter, Kind::Overlap];
@@ -35,7 +29,7 @@ impl Case {
     /// Runs it both ways. Says what came of the groups.
     fn check(&self) -> Result<Option<BridgeSummary>, String> {
         let Recipe { kind, seed, bodies, ticks, tuning, order } = &self.recipe;
-        let scene = random_scenes::scene(*kind, *seed, *bodies, *ticks);
+        let scene = crate::random_scenes::scene(*kind, *seed, *bodies, *ticks);
         let world = Arc::new(World::new(&scene).expect("the scene is valid"));
         let bridging = Bridging::new(&world, self.settings).expect("the settings fit");
         let reference = Reference::of(Arc::new(bridging.bridged()));
@@ -48,7 +42,7 @@ impl Case {
 fn any_case() -> impl Strategy<Value = Case> {
     let epoch = prop_oneof![1..=3u64, 4..=24u64];
     let settings = (epoch, 2..=5u32, prop::sample::select(&[1u32, 1, 2, 3][..]), 0..=1u32);
-    (recipe::any_recipe(), settings, 0..=1u32).prop_map(|(recipe, settings, cluster)| {
+    (crate::recipe::any_recipe(), settings, 0..=1u32).prop_map(|(recipe, settings, cluster)| {
         let (epoch, smallest, workers, gamma) = settings;
         let workers = OverlapSettings {
             workers: Some(workers.min(recipe.bodies)),

@@ -1,12 +1,6 @@
 //! Recordings come back to the bit, whatever happens to the file: cut anywhere, flipped anywhere, or no
 //! recording at all.
 
-// A test may stop at the first surprise.
-#![allow(clippy::unwrap_used)]
-
-#[path = "support/recordings.rs"]
-mod recordings;
-
 use anachron::digest::Digester;
 use anachron::frame::Frame;
 use anachron::ids::BodyId;
@@ -14,10 +8,11 @@ use anachron::record::{Ending, RecordError, Recording, RecordingWriter, Summary}
 use anachron::state::BodyState;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
-use recordings::{DONE, Disk, frame, open, scene, some_frames};
+
+use crate::recordings::{DONE, Disk, frame, open, scene, some_frames};
 
 fn record(frames: &[Frame], frames_per_chunk: usize) -> Vec<u8> {
-    recordings::record(&scene(), frames, frames_per_chunk)
+    crate::recordings::record(&scene(), frames, frames_per_chunk)
 }
 
 type FrameBits = (u64, u64, u64, Vec<(u32, [u64; 13])>);

@@ -2,15 +2,14 @@
 //! tick, or for every pair that comes near.
 #![allow(unsafe_code, reason = "an allocator that counts cannot be written without")]
 
-mod common;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
 
 use anachron::physics::{Flight, FlightCursor, World, first_touch, touching, touching_static};
 use anachron::scene::{Body, Scene, Shape};
-use common::{ball, floor, scene, walls, weightless};
+
+use crate::laws::{ball, floor, scene, walls, weightless};
 
 /// The system's allocator, and how often each thread has asked it for memory.
 struct Counting;

@@ -1,8 +1,8 @@
 //! Random worlds of 2 to 64 bodies under random schedules, as a state machine: stretches of adversarial order, one
-//! after another. A failure is shrunk to few bodies and few stretches, kept in `tests/schedules.regressions`, and
-//! tried first from then on.
+//! after another. A failure is shrunk to few bodies and few stretches, kept in `tests/protocol/schedules.regressions`,
+//! and tried first from then on.
 //!
-//! `ANACHRON_CASES=100 cargo test --release --test schedules` looks a hundred times as long as usual.
+//! `ANACHRON_CASES=100 cargo test --release --test protocol schedules` looks a hundred times as long as usual.
 
 use anachron::executor::adversary::Adversary;
 use anachron::verify::walk::{Wish, any_setting, choose};
@@ -138,7 +138,7 @@ proptest_state_machine::prop_state_machine! {
     #![proptest_config(Config {
         cases: cases(),
         max_shrink_iters: 2_000,
-        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/schedules.regressions"))),
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/protocol/schedules.regressions"))),
         ..Config::default()
     })]
 

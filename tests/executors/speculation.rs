@@ -1,15 +1,9 @@
 //! Speculation commits exactly the frames and the tally of the sequential reference, whatever the scene, the
 //! tuning and the order in which things happen.
 //!
-//! A failure prints a recipe. `ANACHRON_RECIPE='...' cargo test --release --test speculation replay` runs it again.
-//! `ANACHRON_CASES=100 cargo test --release --test speculation random` looks a hundred times as long as usual.
-
-#[path = "support/random_scenes.rs"]
-mod random_scenes;
-#[path = "support/recipe.rs"]
-mod recipe;
-#[path = "support/same_bits.rs"]
-mod same_bits;
+//! A failure prints a recipe. `ANACHRON_RECIPE='...' cargo test --release --test executors speculation::replay` runs
+//! it again. `ANACHRON_CASES=100 cargo test --release --test executors speculation::random` looks a hundred times as
+//! long as usual.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -20,8 +14,9 @@ use anachron::executor::crowd::Tuning;
 use anachron::physics::World;
 use anachron::scene::{Body, Scene, Shape, StaticObject};
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
-use recipe::Recipe;
-use same_bits::Reference;
+
+use crate::recipe::Recipe;
+use crate::same_bits::Reference;
 
 /// How much longer to look than usual.
 fn patience() -> u32 {
@@ -32,8 +27,8 @@ fn patience() -> u32 {
 fn random_scenes_commit_the_reference() {
     let config = Config { cases: 400 * patience(), failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new(config);
-    let outcome =
-        runner.run(&recipe::any_recipe(), |recipe| recipe.check().map(|_| ()).map_err(TestCaseError::fail));
+    let outcome = runner
+        .run(&crate::recipe::any_recipe(), |recipe| recipe.check().map(|_| ()).map_err(TestCaseError::fail));
     match outcome {
         Ok(()) => {}
         Err(TestError::Fail(reason, recipe)) => panic!("{reason}\nANACHRON_RECIPE='{recipe}'"),

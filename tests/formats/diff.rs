@@ -1,18 +1,13 @@
 //! `diff` names the first thing in which two recordings differ, and nothing else.
 
-// A test may stop at the first surprise.
-#![allow(clippy::unwrap_used)]
-
-#[path = "support/recordings.rs"]
-mod recordings;
-
 use anachron::frame::Frame;
 use anachron::ids::BodyId;
 use anachron::record::diff::{Difference, ulps};
 use anachron::record::{DiffReport, RecordError, diff};
 use anachron::scene::Scene;
 use anachron::state::{BodyState, STATE_FIELDS};
-use recordings::{frame, open, record, scene, some_frames};
+
+use crate::recordings::{frame, open, record, scene, some_frames};
 
 /// The two are cut into different chunks: only the frames count.
 fn diff_of(a: &[Frame], b: &[Frame]) -> DiffReport {

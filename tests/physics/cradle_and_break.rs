@@ -1,12 +1,11 @@
 //! Rows and racks of balls: what goes in at one end comes out at the other, and a break keeps what it must.
 
-mod common;
-
 use anachron::frame::Frame;
 use anachron::physics::World;
 use anachron::physics::measure::Totals;
 use anachron::scene::Scene;
-use common::{ball, floor, run, run_with, scenario, scene, totals, weightless};
+
+use crate::laws::{ball, floor, run, run_with, scenario, scene, totals, weightless};
 
 const SPEED: f64 = 2.0;
 const RESTING: usize = 5;

@@ -1,7 +1,5 @@
 //! Flights: the same bits whichever ticks are looked at, the parabola, bounds, and what tumbling keeps.
 
-mod common;
-
 use anachron::math::{Vec3, rotation_exp};
 use anachron::physics::{Flight, FlightCursor, World};
 use anachron::scene::{Body, Scene, Shape};
@@ -9,7 +7,7 @@ use anachron::state::BodyState;
 use proptest::prelude::*;
 
 fn world_of(shape: Shape) -> World {
-    let scene = Scene { bodies: vec![Body::new(shape, [0.0; 3])], ..common::scene(0.0, 0.0) };
+    let scene = Scene { bodies: vec![Body::new(shape, [0.0; 3])], ..crate::laws::scene(0.0, 0.0) };
     World::new(&scene).expect("the scene is valid")
 }
 

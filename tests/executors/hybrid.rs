@@ -11,9 +11,8 @@ use anachron::physics::World;
 use anachron::protocol::Stats;
 use anachron::scene::{Scene, Shape, StaticObject};
 use anachron::{Simulation, Sync};
-use common::ball;
 
-mod common;
+use crate::scenes::ball;
 
 /// Balls of the pile, and of those that fly.
 const PILE: usize = 28;
@@ -22,11 +21,11 @@ const FLYERS: usize = 6;
 /// A pit that is open above, balls that settle in it, one that dives in after two seconds, and some that fly above the
 /// pit for as long as the scene lasts. `aim` moves the diver and shakes the pile.
 fn pit(aim: u32) -> Scene {
-    let mut scene = common::scene(0.4, 0.2);
+    let mut scene = crate::scenes::scene(0.4, 0.2);
     (scene.name, scene.seconds) = ("pit".into(), 5.0);
     let wall = |normal, position| StaticObject::new(Shape::HalfSpace { normal }, position);
     scene.statics = vec![
-        common::floor(),
+        crate::scenes::floor(),
         wall([1.0, 0.0, 0.0], [-1.7, 0.0, 0.0]),
         wall([-1.0, 0.0, 0.0], [1.7, 0.0, 0.0]),
         wall([0.0, 0.0, 1.0], [0.0, 0.0, -1.7]),
@@ -76,9 +75,11 @@ fn outcome(scene: &Scene, bridge: Option<BridgeSettings>) -> Pile {
         pile.speed = mean(&|state| state.v.norm());
         // Two fifths of m r² is what a ball resists turning with.
         let energy = |state: &anachron::state::BodyState| {
-            common::G * state.x.y + 0.5 * state.v.norm_squared() + 0.5 * 0.4 * 0.25 * state.w.norm_squared()
+            crate::scenes::G * state.x.y
+                + 0.5 * state.v.norm_squared()
+                + 0.5 * 0.4 * 0.25 * state.w.norm_squared()
         };
-        pile.energy = mean(&energy) / (common::G * 0.5);
+        pile.energy = mean(&energy) / (crate::scenes::G * 0.5);
         ControlFlow::Continue(())
     };
     let report = simulation.run(&mut sink).expect("the run finishes");

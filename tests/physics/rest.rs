@@ -1,12 +1,13 @@
 //! What should stand stands, and what should settle settles: columns, stacks, pyramids, bowls, and balls that pile
 //! up for a moment and roll off.
 
-mod common;
-
 use anachron::frame::Frame;
 use anachron::math::Vec3;
 use anachron::scene::{Body, Material, Scene};
-use common::{Random, ball, ball_overlap, cube, run, run_with, scenario, scene, slab, top_speed, turned};
+
+use crate::laws::{
+    Random, ball, ball_overlap, cube, run, run_with, scenario, scene, slab, top_speed, turned,
+};
 
 /// How a pile behaved.
 struct Pile {

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests may fail, too
 
-mod common;
-
 use std::f64::consts::{FRAC_PI_2, TAU};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -17,9 +15,10 @@ use anachron::scene::{self, Body, Scene, StaticObject};
 use anachron::solver::GroupSolver;
 use anachron::state::BodyState;
 use anachron::{Report, Simulation, Sync};
-use common::{orientation, scenario, turned};
 use parry3d::shape::{ConvexPolyhedron, TriMesh};
 use proptest::prelude::*;
+
+use crate::laws::{orientation, scenario, turned};
 
 const RADIUS: f64 = 0.5;
 const TUBE: f64 = 0.1;
@@ -236,7 +235,7 @@ fn linking(a: &BodyState, b: &BodyState, radius: f64) -> i32 {
 
 /// A hook that does not move and two links below it, let go a little higher than they will hang.
 fn chain_of_two() -> Scene {
-    let mut scene = Scene { seconds: 4.0, ..common::scene(0.3, 0.0) };
+    let mut scene = Scene { seconds: 4.0, ..crate::laws::scene(0.3, 0.0) };
     let upright = |about: f64| rotation_exp(Vec3::y() * about) * rotation_exp(Vec3::x() * FRAC_PI_2);
     let q = upright(0.0);
     scene
@@ -260,7 +259,7 @@ fn two_links_hang_below_a_hook() {
     for _ in 0..world.time.last_tick {
         solver.step();
     }
-    let (_, last) = common::run(&scene);
+    let (_, last) = crate::laws::run(&scene);
     let local: Vec<BodyState> = last.bodies.iter().map(|(_, state)| *state).collect();
     for (how, states) in [("group solver", solver.states()), ("local response", local.as_slice())] {
         for (at, state) in states.iter().enumerate() {
@@ -274,14 +273,14 @@ fn two_links_hang_below_a_hook() {
 /// A link shot through the hole of another that hangs from it takes it along instead of passing through its side.
 #[test]
 fn a_link_that_is_pulled_hard_takes_the_other_along() {
-    let mut scene = common::weightless(0.3, 0.0);
+    let mut scene = crate::laws::weightless(0.3, 0.0);
     scene.bodies.push(Body::new(ring(), [0.0; 3]));
     scene
         .bodies
         .push(turned(Body::new(ring(), [RADIUS, 0.0, 0.0]), Vec3::x() * FRAC_PI_2).moving([4.0, 0.0, 0.0]));
     let world = World::new(&scene).unwrap();
     assert_eq!(linking(&world.bodies[0].start, &world.bodies[1].start, RADIUS).abs(), 1);
-    let (_, last) = common::run(&scene);
+    let (_, last) = crate::laws::run(&scene);
     let (a, b) = (&last.bodies[0].1, &last.bodies[1].1);
     assert_eq!(linking(a, b, RADIUS).abs(), 1);
     assert!(a.v.x > 1.0, "{a:?}");
@@ -359,13 +358,13 @@ fn a_net_has_one_digest_per_number_of_workers() {
 
 #[test]
 fn a_ball_rests_in_a_ring() {
-    let mut scene = Scene { seconds: 4.0, ..common::scene(0.5, 0.0) };
+    let mut scene = Scene { seconds: 4.0, ..crate::laws::scene(0.5, 0.0) };
     scene.statics.push(StaticObject {
         orientation: orientation(Vec3::zeros()),
         ..StaticObject::new(ring(), [0.0; 3])
     });
-    scene.bodies.push(common::ball(0.5, [0.01, 0.6, -0.02]));
-    let (_, last) = common::run(&scene);
+    scene.bodies.push(crate::laws::ball(0.5, [0.01, 0.6, -0.02]));
+    let (_, last) = crate::laws::run(&scene);
     let state = &last.bodies[0].1;
     // The middle of the ball is as far from the circle as its radius and the tube's.
     let height = ((0.5 + TUBE) * (0.5 + TUBE) - RADIUS * RADIUS).sqrt();

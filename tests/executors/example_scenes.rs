@@ -1,13 +1,12 @@
 //! The scene files in `scenes/`: they load without a warning, run, and end as their first lines promise.
 
-mod common;
-
 use std::path::PathBuf;
 
 use anachron::frame::Frame;
 use anachron::math::Vec3;
 use anachron::scene::{Scene, load};
-use common::run;
+
+use crate::scenes::run;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("scenes")

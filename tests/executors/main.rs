@@ -1,0 +1,25 @@
+//! Every way to run a scene commits the bits of the sequential reference.
+
+#[path = "../support/random_scenes.rs"]
+mod random_scenes;
+#[path = "../support/recipe.rs"]
+mod recipe;
+#[path = "../support/same_bits.rs"]
+mod same_bits;
+#[path = "../support/scenes.rs"]
+mod scenes;
+
+mod bridge;
+mod bridge_orders;
+mod census;
+mod determinism;
+mod example_scenes;
+mod golden;
+mod hybrid;
+mod inputs;
+mod overlap;
+mod overlap_chain;
+mod rapier;
+mod scenarios_by_speculation;
+mod speculation;
+mod timewarp;
