@@ -10,7 +10,7 @@ use anachron::base::math::{Vec3, rotation_exp};
 use anachron::base::state::BodyState;
 use anachron::physics::collision::kernels::{Placed, contact};
 use anachron::physics::local_solver::{
-    Inertial, Meetings, PairMemory, Participant, Partner, Responder, Touch,
+    ContactConstraint, ContactPairs, LocalSolver, PairCache, Partner, SolverBody, SolverMass,
 };
 use anachron::physics::{Flight, Shape, World, first_static_touch, first_touch, touching, touching_static};
 use anachron::scenarios::{Request, build};
@@ -65,8 +65,8 @@ fn first_touches(criterion: &mut Criterion) {
         thrown(ball.clone(), [6.0, 5.2, 0.0], [-4.0, 0.0, 0.0]),
         thrown(ball, [0.0, 5.0, 9.0], [4.0, 0.0, 0.1]),
     ];
-    let floor = StaticObject::new(scene::Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3]);
-    let world = world(&Scene { bodies, statics: vec![floor], ..Scene::default() });
+    let lvt_min = StaticObject::new(scene::Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3]);
+    let world = world(&Scene { bodies, statics: vec![lvt_min], ..Scene::default() });
     let flights: Vec<Flight> = (0..3).map(|body| flight(&world, body)).collect();
     for (name, other) in [("first touch/balls that meet", 1), ("first touch/balls that miss", 2)] {
         criterion.bench_function(name, |bench| {
@@ -74,7 +74,7 @@ fn first_touches(criterion: &mut Criterion) {
             bench.iter(|| first_touch(&world, a, b, black_box(0), 256));
         });
     }
-    criterion.bench_function("first touch/ball on a floor", |bench| {
+    criterion.bench_function("first touch/ball on a lvt_min", |bench| {
         bench.iter(|| first_static_touch(&world, (&world.bodies[0], &flights[0]), black_box(0), 512));
     });
 }
@@ -101,12 +101,12 @@ fn response(criterion: &mut Criterion) {
         let simulation = Simulation::new(&build("stack", &request).expect("the scenario exists"));
         let simulation = simulation.expect("the scenario is valid");
         let world = simulation.world();
-        let (participants, meetings) = settled(&simulation);
-        let mut responder = Responder::default();
+        let (bodies, pairs) = settled(&simulation);
+        let mut solver = LocalSolver::default();
         criterion.bench_function(&format!("response/one tick of a resting stack of 10, {shape}"), |bench| {
             bench.iter_batched_ref(
-                || meetings.clone(),
-                |meetings| responder.respond(world, &participants, meetings),
+                || pairs.clone(),
+                |pairs| solver.respond(world, &bodies, pairs),
                 BatchSize::SmallInput,
             );
         });
@@ -114,7 +114,7 @@ fn response(criterion: &mut Criterion) {
 }
 
 /// All touches at the end of a run, each with the memory of a tick of rest.
-fn settled(simulation: &Simulation) -> (Vec<Participant<'_>>, Meetings) {
+fn settled(simulation: &Simulation) -> (Vec<SolverBody<'_>>, ContactPairs) {
     let mut states: Vec<BodyState> = Vec::new();
     let run = simulation.run(|frame| {
         states = frame.bodies.iter().map(|(_, state)| *state).collect();
@@ -122,47 +122,54 @@ fn settled(simulation: &Simulation) -> (Vec<Participant<'_>>, Meetings) {
     });
     run.expect("the run finishes");
     let world = simulation.world();
-    let participants: Vec<_> =
-        world.bodies.iter().zip(&states).map(|(body, state)| Participant::new(body, *state)).collect();
-    let cold = touches(world, &participants, &[]);
+    let bodies: Vec<_> =
+        world.bodies.iter().zip(&states).map(|(body, state)| SolverBody::new(body, *state)).collect();
+    let cold = touches(world, &bodies, &[]);
     let mut warm = cold.clone();
     for _ in 0..20 {
-        Responder::default().respond(world, &participants, &mut warm);
-        let memories: Vec<PairMemory> = (0..warm.list().len()).map(|at| warm.touch(at).memory()).collect();
-        warm = touches(world, &participants, &memories);
+        LocalSolver::default().respond(world, &bodies, &mut warm);
+        let memories: Vec<PairCache> = (0..warm.list().len()).map(|at| warm.touch(at).memory()).collect();
+        warm = touches(world, &bodies, &memories);
     }
     assert!(warm.list().len() >= world.bodies.len(), "a resting stack touches from top to bottom");
-    (participants, warm)
+    (bodies, warm)
 }
 
-/// What touches among the participants: pairs of bodies, then static geometry.
-fn touches(world: &World, participants: &[Participant], memories: &[PairMemory]) -> Meetings {
-    let nothing = PairMemory::default();
-    let mut meetings = Meetings::default();
-    for (a, first) in participants.iter().enumerate() {
-        for (b, second) in participants.iter().enumerate().skip(a + 1) {
+/// What touches among the bodies: pairs of bodies, then static geometry.
+fn touches(world: &World, bodies: &[SolverBody], memories: &[PairCache]) -> ContactPairs {
+    let nothing = PairCache::default();
+    let mut pairs = ContactPairs::default();
+    for (a, first) in bodies.iter().enumerate() {
+        for (b, second) in bodies.iter().enumerate().skip(a + 1) {
             let manifold = touching(&world.rule, first.body, &first.state, second.body, &second.state);
             if let Some(manifold) = manifold {
                 let surface = first.body.surface.combined(&second.body.surface);
-                let memory = memories.get(meetings.list().len()).unwrap_or(&nothing);
-                let touch =
-                    Touch::new(&manifold, surface, &first.inertial, &second.inertial, memory, &world.rule);
+                let memory = memories.get(pairs.list().len()).unwrap_or(&nothing);
+                let touch = ContactConstraint::new(
+                    &manifold,
+                    surface,
+                    &first.mass,
+                    &second.mass,
+                    memory,
+                    &world.rule,
+                );
                 let with = Partner::Body(second.body.id);
-                meetings.push(participants, &world.rule, (a as u32, Some(b as u32), with), touch);
+                pairs.push(bodies, &world.rule, (a as u32, Some(b as u32), with), touch);
             }
         }
     }
-    for (a, first) in participants.iter().enumerate() {
+    for (a, first) in bodies.iter().enumerate() {
         for object in &world.statics {
             if let Some(manifold) = touching_static(&world.rule, first.body, &first.state, object) {
                 let surface = first.body.surface.combined(&object.surface);
-                let memory = memories.get(meetings.list().len()).unwrap_or(&nothing);
-                let fixed = Inertial::fixed(object.x);
-                let touch = Touch::new(&manifold, surface, &first.inertial, &fixed, memory, &world.rule);
+                let memory = memories.get(pairs.list().len()).unwrap_or(&nothing);
+                let fixed = SolverMass::fixed(object.x);
+                let touch =
+                    ContactConstraint::new(&manifold, surface, &first.mass, &fixed, memory, &world.rule);
                 let with = Partner::Static(object.id);
-                meetings.push(participants, &world.rule, (a as u32, None, with), touch);
+                pairs.push(bodies, &world.rule, (a as u32, None, with), touch);
             }
         }
     }
-    meetings
+    pairs
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anachron::protocol::Entry;
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
-use anachron::{Simulation, Sync};
+use anachron::{Simulation, SyncMode};
 use criterion::{BatchSize, Criterion, Throughput};
 use scenes::filled_with;
 
@@ -44,21 +44,21 @@ fn buckets(criterion: &mut Criterion) {
         criterion.bench_function(&format!("bucket/write among {count}"), |bench| {
             bench.iter_batched_ref(
                 || filled_with(count),
-                |(bucket, passage, newcomer)| {
+                |(bucket, span, newcomer)| {
                     let mut seen = 0;
-                    bucket.visit(black_box(passage), newcomer.entity, (0, 60, 0), |_| seen += 1);
-                    bucket.add(Entry::new(*passage, newcomer.clone()));
+                    bucket.visit(black_box(span), newcomer.entity, (0, 60, 0), |_| seen += 1);
+                    bucket.add(Entry::new(*span, newcomer.clone()));
                     seen
                 },
                 BatchSize::SmallInput,
             );
         });
-        // What lies below global virtual time is dropped in passing.
+        // What lies below global virtual time is dropped in members_in.
         criterion.bench_function(&format!("bucket/delete {count}"), |bench| {
             bench.iter_batched_ref(
                 || filled_with(count),
-                |(bucket, passage, newcomer)| {
-                    bucket.visit(black_box(passage), newcomer.entity, (61, 120, 61), |_| ());
+                |(bucket, span, newcomer)| {
+                    bucket.visit(black_box(span), newcomer.entity, (61, 120, 61), |_| ());
                     bucket.len()
                 },
                 BatchSize::SmallInput,
@@ -74,10 +74,10 @@ fn runs(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group(format!("{scenario} {bodies}, ticks {ticks}"));
         group.throughput(Throughput::Elements(u64::from(bodies) * u64::from(ticks)));
         let ways = [
-            ("plain loop", Sync::Sequential, 1),
-            ("protocol without actors", Sync::Loop, 1),
-            ("actors, 1 core", Sync::Timewarp, 1),
-            ("actors, all cores", Sync::Timewarp, cores),
+            ("plain loop", SyncMode::Sequential, 1),
+            ("protocol without actors", SyncMode::Loop, 1),
+            ("actors, 1 core", SyncMode::Timewarp, 1),
+            ("actors, all cores", SyncMode::Timewarp, cores),
         ];
         for (name, sync, cores) in ways {
             let simulation = Simulation::new(&scene(scenario, bodies, ticks)).expect("the scene is valid");

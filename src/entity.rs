@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use actix::prelude::*;
 
-use crate::base::panics::words_of;
+use crate::base::panics::panic_message;
 use crate::base::parallel;
 use crate::base::time::Tick;
-use crate::executor::timewarp::{Runtime, Trouble};
-use crate::protocol::{Entity, EntityId, Message as Letter, Outbox, Plan, Stats, Step, Written};
+use crate::executor::timewarp::{Failure, Runtime};
+use crate::protocol::{Entity, EntityId, Message as Letter, Outbox, Plan, Stats, Step, WriteResult};
 use crate::rigid::RigidModel;
 use crate::runtime::inputs::Entry;
 use crate::runtime::task_graph::{Note, Occasion};
@@ -23,7 +23,7 @@ use crate::runtime::trace::Phase;
 #[rtype(result = "()")]
 pub(crate) struct Deliver {
     pub from: EntityId,
-    pub letter: Letter<RigidModel>,
+    pub message: Letter<RigidModel>,
 }
 
 /// Somebody outside acts on a body of yours, and holds global virtual time at a tick until that has arrived.
@@ -49,14 +49,14 @@ pub(crate) struct WakeUp;
 #[rtype(result = "()")]
 pub(crate) struct TableAnswer {
     pub plan: Plan<RigidModel>,
-    pub written: Written<RigidModel>,
+    pub written: WriteResult<RigidModel>,
 }
 
 /// Say what you have done, and what state you are in.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct GiveAccount {
-    /// The run is over and complete: settle everything.
+pub(crate) struct ReportNow {
+    /// The run is over and complete: fossil_collect everything.
     pub finished: bool,
 }
 
@@ -65,13 +65,13 @@ const BEHIND_MAX: usize = 12;
 
 /// What several entities have done, and where those stand that are farthest behind.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Account {
+pub(crate) struct EntityReport {
     pub entities: usize,
     pub stats: Stats,
     pub behind: Vec<(Tick, String)>,
 }
 
-impl Account {
+impl EntityReport {
     pub fn note(&mut self, stats: &Stats, behind: Option<(Tick, String)>) {
         self.entities += 1;
         self.stats.add(stats);
@@ -81,7 +81,7 @@ impl Account {
         }
     }
 
-    pub fn add(&mut self, other: &Account) {
+    pub fn add(&mut self, other: &EntityReport) {
         self.entities += other.entities;
         self.stats.add(&other.stats);
         self.behind.extend(other.behind.iter().cloned());
@@ -130,12 +130,12 @@ impl EntityActor {
     /// Where it stands, in words.
     fn whereabouts(&self) -> String {
         format!(
-            "{} (body {}) at tick {}, phase {}, owes {} answers, keeps {} segments",
+            "{} (body {}) at tick {}, phase {}, pending_ack_count {} answers, keeps {} segments",
             self.entity.id(),
-            self.runtime.commons.model.world.bodies[self.entity.body() as usize].id.0,
+            self.runtime.shared.model.world.bodies[self.entity.body() as usize].id.0,
             self.entity.lvt(),
             self.entity.phase(),
-            self.entity.owes(),
+            self.entity.pending_ack_count(),
             self.entity.segments()
         )
     }
@@ -150,7 +150,7 @@ impl EntityActor {
         self.since = begun;
         let segments = self.entity.segments();
         let caught = catch_unwind(AssertUnwindSafe(|| act(self)));
-        self.runtime.meter(self.arbiter).kept(segments, self.entity.segments());
+        self.runtime.core_counters(self.arbiter).kept(segments, self.entity.segments());
         self.mark(Phase::Send);
         if let (Some(graph), Some(begun), Some(now)) = (self.runtime.graph(), begun, self.since) {
             let moved = (lvt, self.entity.lvt());
@@ -158,10 +158,10 @@ impl EntityActor {
             self.note = Note::default();
         }
         if let Err(payload) = caught {
-            let text = words_of(&*payload);
-            let body = self.runtime.commons.model.world.bodies[self.entity.body() as usize].id;
+            let text = panic_message(&*payload);
+            let body = self.runtime.shared.model.world.bodies[self.entity.body() as usize].id;
             let tick = self.entity.lvt();
-            self.runtime.end(Some(Trouble::Panic { body, tick, text: text.to_owned() }));
+            self.runtime.end(Some(Failure::Panic { body, tick, text: text.to_owned() }));
         }
     }
 
@@ -177,28 +177,29 @@ impl EntityActor {
     fn schedule(&mut self) {
         if !self.scheduled {
             self.scheduled = true;
-            self.note.nudged = true;
-            self.runtime.meter(self.arbiter).nudged();
-            self.runtime.nudge(self.entity.id());
+            self.note.self_stepped = true;
+            self.runtime.core_counters(self.arbiter).self_stepped();
+            self.runtime.step_later(self.entity.id());
         }
     }
 
     fn step(&mut self) {
         let runtime = self.runtime.clone();
-        let commons = &runtime.commons;
-        let now = commons.counters.now();
-        self.entity.settle(now.gvt);
-        if let Some(circle) = &commons.circle {
-            self.entity.regroup(circle, &commons.limits, now, &mut self.out);
+        let shared = &runtime.shared;
+        let now = shared.lvt_histogram.times();
+        self.entity.fossil_collect(now.gvt);
+        if let Some(directory) = &shared.directory {
+            self.entity.recluster(directory, &shared.limits, now, &mut self.out);
         }
         let responses = self.entity.stats().responses;
-        let mut limits = commons.throttle.limits();
-        let homes = commons.epochs.as_ref().map(|epochs| &epochs.homes);
-        let moved = homes.and_then(|homes| self.entity.move_house(homes, &mut limits, now, &mut self.out));
+        let mut limits = shared.throttle.limits();
+        let membership = shared.epochs.as_ref().map(|epochs| &epochs.membership);
+        let moved = membership
+            .and_then(|membership| self.entity.apply_membership(membership, &mut limits, now, &mut self.out));
         let step = match moved {
             Some(step) => step,
-            None => parallel::with_help(self.entity.members().len(), || {
-                self.entity.step(&commons.model, &limits, now, &mut self.out)
+            None => parallel::install(self.entity.members().len(), || {
+                self.entity.step(&shared.model, &limits, now, &mut self.out)
             }),
         };
         let has_responded = self.entity.stats().responses > responses;
@@ -207,7 +208,7 @@ impl EntityActor {
             Step::Write(plan) => match runtime.write(plan, now.gvt) {
                 Some((plan, written)) => {
                     self.entity.written(plan, written, &mut self.out);
-                    self.has_written(now.floor);
+                    self.has_written(now.lvt_min);
                     self.mark(Phase::Write);
                     self.carry_out();
                     match self.entity.waits_for(&limits, now) {
@@ -217,24 +218,24 @@ impl EntityActor {
                 }
                 None => self.carry_out(),
             },
-            Step::WaitFor(tick) => {
+            Step::AwaitLvtMin(tick) => {
                 self.carry_out();
                 self.wait_for(tick);
             }
-            Step::Owes => self.carry_out(),
+            Step::AwaitAcks => self.carry_out(),
             Step::Done => {
-                if let Some(circle) = &commons.circle {
-                    self.entity.make_size_known(circle);
+                if let Some(directory) = &shared.directory {
+                    self.entity.publish_size(directory);
                 }
                 self.carry_out();
             }
         }
     }
 
-    /// Has itself woken when the lowest local virtual time reaches a tick.
+    /// Has itself woken when the lowest local virtual time ranges a tick.
     fn wait_for(&mut self, tick: Tick) {
         let is_registered =
-            self.waiting_for == Some(tick) && self.runtime.commons.counters.now().floor < tick;
+            self.waiting_for == Some(tick) && self.runtime.shared.lvt_histogram.times().lvt_min < tick;
         self.note.waits_for = Some(tick);
         if is_registered || self.runtime.wait(self.arbiter, self.entity.id(), tick) {
             self.waiting_for = Some(tick);
@@ -244,16 +245,16 @@ impl EntityActor {
         }
     }
 
-    fn has_written(&mut self, floor: Tick) {
-        let ahead = self.entity.lvt().saturating_sub(floor);
-        self.runtime.meter(self.arbiter).stepped(ahead, &self.entity);
+    fn has_written(&mut self, lvt_min: Tick) {
+        let ahead = self.entity.lvt().saturating_sub(lvt_min);
+        self.runtime.core_counters(self.arbiter).stepped(ahead, &self.entity);
     }
 
-    /// Does what the last handler wanted done: counters first, then messages.
+    /// Does what the last handler wanted done: lvt_histogram first, then messages.
     fn carry_out(&mut self) {
         let id = self.entity.id();
-        let gvt_may_move = self.runtime.commons.apply(&mut self.out);
-        let done = self.entity.is_done(&self.runtime.commons.limits);
+        let gvt_may_move = self.runtime.shared.apply(&mut self.out);
+        let done = self.entity.is_done(&self.runtime.shared.limits);
         let was_done = std::mem::replace(&mut self.done, done);
         if was_done && !done {
             self.runtime.not_done();
@@ -261,8 +262,8 @@ impl EntityActor {
         if self.runtime.graph().is_some() {
             self.note.sent.extend(self.out.messages.iter().map(|(to, _)| *to));
         }
-        for (to, letter) in self.out.messages.drain(..) {
-            self.runtime.send(to, Deliver { from: id, letter });
+        for (to, message) in self.out.messages.drain(..) {
+            self.runtime.send(to, Deliver { from: id, message });
         }
         if gvt_may_move {
             self.mark(Phase::Send);
@@ -284,7 +285,7 @@ impl Handler<StepNow> for EntityActor {
 
     fn handle(&mut self, _: StepNow, _: &mut Context<Self>) {
         self.scheduled = false;
-        self.runtime.meter(self.arbiter).asked();
+        self.runtime.core_counters(self.arbiter).asked();
         self.guarded(Occasion::Asked, Self::step);
     }
 }
@@ -293,7 +294,7 @@ impl Handler<WakeUp> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, _: WakeUp, _: &mut Context<Self>) {
-        self.runtime.meter(self.arbiter).asked();
+        self.runtime.core_counters(self.arbiter).asked();
         self.guarded(Occasion::Asked, |this| {
             // The lowest local virtual time may have fallen again: then it must be registered anew.
             this.waiting_for = None;
@@ -306,10 +307,10 @@ impl Handler<Deliver> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, message: Deliver, _: &mut Context<Self>) {
-        self.runtime.meter(self.arbiter).heard(&message.letter);
+        self.runtime.core_counters(self.arbiter).heard(&message.message);
         self.guarded(Occasion::Mail(message.from), |this| {
-            let phase = Phase::of(&message.letter);
-            this.entity.handle(message.from, message.letter, &mut this.out);
+            let phase = Phase::of(&message.message);
+            this.entity.handle(message.from, message.message, &mut this.out);
             this.mark(phase);
             this.carry_out();
             this.schedule();
@@ -340,10 +341,10 @@ impl Handler<TableAnswer> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, answer: TableAnswer, _: &mut Context<Self>) {
-        self.runtime.meter(self.arbiter).table_answered();
+        self.runtime.core_counters(self.arbiter).table_answered();
         self.guarded(Occasion::Asked, |this| {
             this.entity.written(answer.plan, answer.written, &mut this.out);
-            this.has_written(this.runtime.commons.counters.now().floor);
+            this.has_written(this.runtime.shared.lvt_histogram.times().lvt_min);
             this.mark(Phase::Table);
             this.carry_out();
             this.schedule();
@@ -351,14 +352,14 @@ impl Handler<TableAnswer> for EntityActor {
     }
 }
 
-impl Handler<GiveAccount> for EntityActor {
+impl Handler<ReportNow> for EntityActor {
     type Result = ();
 
-    fn handle(&mut self, request: GiveAccount, _: &mut Context<Self>) {
+    fn handle(&mut self, request: ReportNow, _: &mut Context<Self>) {
         let behind = (!request.finished).then(|| (self.entity.lvt(), self.whereabouts()));
         let runtime = self.runtime.clone();
         let stats =
-            if request.finished { self.entity.finish(&runtime.commons.model) } else { *self.entity.stats() };
-        self.runtime.account(self.arbiter, &stats, behind);
+            if request.finished { self.entity.finish(&runtime.shared.model) } else { *self.entity.stats() };
+        self.runtime.report(self.arbiter, &stats, behind);
     }
 }

@@ -58,7 +58,7 @@ pub mod physics;
 pub mod protocol;
 pub mod record;
 pub mod render;
-mod rigid;
+pub mod rigid;
 pub mod runtime;
 pub mod scenarios;
 pub mod scene;
@@ -67,7 +67,7 @@ pub mod verify;
 
 pub use std::ops::ControlFlow;
 
-pub use executor::{Report, RunError, Simulation, Sync};
+pub use executor::{Report, RunError, Simulation, SyncMode};
 
 /// The examples of the README must work.
 #[cfg(doctest)]

@@ -1,7 +1,7 @@
 //! The overlap bridge: advances a world by workers that share bodies and blends what they make of them.
 //!
 //! Every tick it has the workers look what touches, lets contacts move bodies between workers, weighs the copies of shared
-//! bodies, has all workers advance by one tick, and blends. It knows no threads: a [`Crew`] has the workers step,
+//! bodies, has all workers advance by one tick, and blends. It knows no threads: a [`WorkerPool`] has the workers step,
 //! one after the other or all at once, and the result is the same to the bit.
 
 use std::sync::Arc;
@@ -10,61 +10,61 @@ use crate::base::state::BodyState;
 use crate::overlap::balance::{Assignment, Case};
 use crate::overlap::blend::blend;
 use crate::overlap::cover::uncovered;
-use crate::overlap::detect::{Glance, Scout, share as share_of};
+use crate::overlap::detect::{DetectTask, DetectWorker, share as share_of};
 use crate::overlap::graph::{ConstraintGraph, Walk};
 use crate::overlap::partition::{divide, share};
 use crate::overlap::settings::{Chosen, OverlapSettings};
-use crate::overlap::step::{Answer, Orders, STATE_BYTES};
+use crate::overlap::step::{STATE_BYTES, StepResult, StepTask};
 use crate::overlap::weights::weigh;
 use crate::overlap::{Engine, WorkerSet, engine::engine};
 use crate::physics::World;
 use crate::physics::island_solver::{
-    Detector, Fabric, Impulses, Meeting, Residual, Shares, StepCounts, Told,
+    CollisionFilter, Detector, Impulses, IslandContact, ManifoldLists, Residual, StepCounts, WarmStart,
 };
 use crate::scene::SceneError;
 
 /// Has all workers look and carry out their orders; answers in the order of workers.
-pub trait Crew {
+pub trait WorkerPool {
     /// Why it may fail.
     type Error;
-    /// Every worker looks who meets.
-    fn look(&mut self, glances: Vec<Glance>) -> Result<Vec<Seen>, Self::Error>;
+    /// Every worker looks who are_near.
+    fn look(&mut self, tasks: Vec<DetectTask>) -> Result<Vec<Detected>, Self::Error>;
     /// One tick of every worker.
-    fn step(&mut self, orders: Vec<Orders>) -> Result<Vec<Answer>, Self::Error>;
+    fn step(&mut self, orders: Vec<StepTask>) -> Result<Vec<StepResult>, Self::Error>;
 }
 
 /// What a worker saw.
 #[derive(Clone, Default)]
-pub struct Seen {
-    /// Who meets, ascending.
-    pub meetings: Arc<Vec<Meeting>>,
+pub struct Detected {
+    /// Who are_near, ascending.
+    pub meetings: Arc<Vec<IslandContact>>,
     /// Processor time of looking, seconds.
     pub cpu_s: f64,
 }
 
 /// What a worker is made of.
 pub struct Worker {
-    /// Finds out who meets.
-    pub scout: Scout,
+    /// Finds out who are_near.
+    pub detector_worker: DetectWorker,
     /// Advances its bodies.
     pub engine: Box<dyn Engine>,
 }
 
 /// Workers that step one after the other on the calling thread.
-pub struct LoopCrew {
+pub struct SerialPool {
     workers: Vec<Worker>,
 }
 
-impl Crew for LoopCrew {
+impl WorkerPool for SerialPool {
     type Error = std::convert::Infallible;
 
-    fn look(&mut self, glances: Vec<Glance>) -> Result<Vec<Seen>, Self::Error> {
-        let pairs = self.workers.iter_mut().zip(&glances);
-        let seen = pairs.map(|(worker, glance)| worker.scout.look(glance));
-        Ok(seen.map(|meetings| Seen { meetings, cpu_s: 0.0 }).collect())
+    fn look(&mut self, tasks: Vec<DetectTask>) -> Result<Vec<Detected>, Self::Error> {
+        let pairs = self.workers.iter_mut().zip(&tasks);
+        let seen = pairs.map(|(worker, task)| worker.detector_worker.look(task));
+        Ok(seen.map(|meetings| Detected { meetings, cpu_s: 0.0 }).collect())
     }
 
-    fn step(&mut self, orders: Vec<Orders>) -> Result<Vec<Answer>, Self::Error> {
+    fn step(&mut self, orders: Vec<StepTask>) -> Result<Vec<StepResult>, Self::Error> {
         let pairs = self.workers.iter_mut().zip(orders);
         Ok(pairs.map(|(worker, orders)| orders.carry_out(worker.engine.as_mut())).collect())
     }
@@ -77,7 +77,7 @@ pub struct TickReport {
     pub workers: Vec<StepCounts>,
     /// Processor time of each worker, seconds.
     pub cpu_s: Vec<f64>,
-    /// Of that, for looking who meets: all wait for the slowest before any of them goes on.
+    /// Of that, for looking who are_near: all wait for the slowest before any of them goes on.
     pub look_s: Vec<f64>,
     /// Bodies that live in more than one worker, and all their copies.
     pub shared: u32,
@@ -96,9 +96,9 @@ pub struct TickReport {
 }
 
 /// Advances a world by workers that share bodies.
-pub struct Bridge {
+pub struct OverlapCoordinator {
     world: Arc<World>,
-    fabric: Arc<Fabric>,
+    filter: Arc<CollisionFilter>,
     settings: OverlapSettings,
     chosen: Chosen,
     /// Blended states by place.
@@ -114,14 +114,14 @@ pub struct Bridge {
     graph: ConstraintGraph,
     detector: Detector,
     candidates: Arc<Vec<(u32, u32)>>,
-    told: Told,
+    told: ManifoldLists,
     walk: Walk,
     /// Room for the states that each worker answers.
     rooms: Vec<Vec<BodyState>>,
     impulses: Vec<Option<Arc<Impulses>>>,
 }
 
-impl Bridge {
+impl OverlapCoordinator {
     /// Divides the bodies of a world among workers.
     pub fn new(world: Arc<World>, settings: OverlapSettings) -> Result<Self, SceneError> {
         let chosen = settings.chosen(&world)?;
@@ -131,8 +131,8 @@ impl Bridge {
         let worker_of = divide(&world, settings.partition, chosen.workers);
         let sets = share(&world, &worker_of, &graph, chosen.gamma);
         let has_joints = |place: u32| !graph.neighbours(place).is_empty();
-        Ok(Bridge {
-            fabric: Arc::new(Fabric::new(&world)),
+        Ok(OverlapCoordinator {
+            filter: Arc::new(CollisionFilter::new(&world)),
             states: Arc::new(world.bodies.iter().map(|body| body.start).collect()),
             assignment: Assignment::new(sets, chosen.workers, has_joints),
             before: vec![WorkerSet::EMPTY; bodies],
@@ -161,15 +161,15 @@ impl Bridge {
     /// What every worker is made of.
     pub fn workers(&self) -> Vec<Worker> {
         let worker = |_| Worker {
-            scout: Scout::new(&self.world, &self.fabric),
-            engine: engine(&self.world, &self.fabric, &self.settings),
+            detector_worker: DetectWorker::new(&self.world, &self.filter),
+            engine: engine(&self.world, &self.filter, &self.settings),
         };
         (0..self.chosen.workers).map(worker).collect()
     }
 
     /// Workers that step one after the other on the calling thread.
-    pub fn loop_crew(&self) -> LoopCrew {
-        LoopCrew { workers: self.workers() }
+    pub fn serial_pool(&self) -> SerialPool {
+        SerialPool { workers: self.workers() }
     }
 
     /// The blended states, by place.
@@ -182,13 +182,13 @@ impl Bridge {
         self.assignment.sets()
     }
 
-    /// Pairs of bodies that met at the last tick; unknown with one worker.
+    /// Pairs of bodies that find_contact at the last tick; unknown with one worker.
     pub fn contacts(&self) -> &[(u32, u32)] {
         &self.contacts
     }
 
     /// Advances everything by one tick.
-    pub fn tick<C: Crew>(&mut self, crew: &mut C) -> Result<TickReport, C::Error> {
+    pub fn tick<C: WorkerPool>(&mut self, crew: &mut C) -> Result<TickReport, C::Error> {
         let mut report = TickReport::default();
         if self.chosen.workers > 1 {
             self.find_contacts(crew, &mut report)?;
@@ -201,7 +201,11 @@ impl Bridge {
     }
 
     /// The constraint graph of this tick.
-    fn find_contacts<C: Crew>(&mut self, crew: &mut C, report: &mut TickReport) -> Result<(), C::Error> {
+    fn find_contacts<C: WorkerPool>(
+        &mut self,
+        crew: &mut C,
+        report: &mut TickReport,
+    ) -> Result<(), C::Error> {
         let searches = self.detector.searches();
         let candidates = self.detector.candidates(&self.world, &self.all, &self.states).len();
         if self.detector.searches() != searches {
@@ -211,12 +215,12 @@ impl Bridge {
         // Whoever found something has its room back.
         self.told = Arc::default();
         let workers = self.chosen.workers as usize;
-        let glance = |at| Glance {
+        let task = |at| DetectTask {
             states: self.states.clone(),
             candidates: self.candidates.clone(),
             share: share_of(candidates, at, workers),
         };
-        let seen = crew.look((0..workers).map(glance).collect())?;
+        let seen = crew.look((0..workers).map(task).collect())?;
         report.look_s.extend(seen.iter().map(|seen| seen.cpu_s));
         self.told = Arc::new(seen.into_iter().map(|seen| seen.meetings).collect());
         self.contacts.clear();
@@ -229,7 +233,7 @@ impl Bridge {
 
     /// Lets contacts change who lives where, and makes sure that nothing is left out.
     fn assign(&mut self, report: &mut TickReport) {
-        let Bridge { assignment, graph, walk, contacts, joints, chosen, .. } = self;
+        let OverlapCoordinator { assignment, graph, walk, contacts, joints, chosen, .. } = self;
         if let Some(load) = self.settings.load {
             assignment.weigh(load, graph);
             for &(a, b) in contacts.iter() {
@@ -251,9 +255,9 @@ impl Bridge {
     }
 
     /// What every worker has to do. States that it knows already are not sent.
-    fn orders(&mut self, report: &mut TickReport) -> Vec<Orders> {
+    fn orders(&mut self, report: &mut TickReport) -> Vec<StepTask> {
         let workers = self.chosen.workers as usize;
-        let mut orders = vec![Orders::default(); workers];
+        let mut orders = vec![StepTask::default(); workers];
         let mut bodies: Vec<Vec<u32>> =
             self.bodies.iter().map(|list| Vec::with_capacity(list.len())).collect();
         // Who is new in which worker, and which worker knew it before.
@@ -294,7 +298,7 @@ impl Bridge {
             for (knower, places) in newcomers[worker].iter_mut().enumerate() {
                 if let Some(impulses) = self.impulses[knower].as_ref().filter(|_| !places.is_empty()) {
                     let places = std::mem::take(places);
-                    orders[worker].shares.push(Shares { places, impulses: impulses.clone() });
+                    orders[worker].shares.push(WarmStart { places, impulses: impulses.clone() });
                 }
             }
             report.bytes += orders[worker].bytes();
@@ -304,7 +308,7 @@ impl Bridge {
     }
 
     /// Blends what the workers made of their bodies.
-    fn take(&mut self, answers: Vec<Answer>, report: &mut TickReport) {
+    fn take(&mut self, answers: Vec<StepResult>, report: &mut TickReport) {
         let mut at = vec![0; answers.len()];
         let (mut copies, mut weights) = (Vec::new(), Vec::new());
         // Nobody looks at the old states any more.

@@ -1,8 +1,8 @@
 //! The temporal volumetric hash table: who passes which part of space, when.
 //!
 //! Two lanes, one meaning. In the **shared lane** the buckets lie in shared memory: a write locks all buckets it
-//! needs in ascending order, so that nobody ever waits in a circle, searches them, and lets go; no lock is held
-//! across a message. In the **message lane** every bucket is an actor, and a ticket with the plan travels from
+//! needs in ascending order, so that nobody ever waits in a directory, searches them, and lets go; no lock is held
+//! across a message. In the **message lane** every bucket is an actor, and a request with the plan travels from
 //! bucket to bucket in the same order, locking as it goes; the last one answers and sends the keys back.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,68 +10,68 @@ use std::sync::Arc;
 
 use actix::prelude::*;
 
-use crate::base::panics::words_of;
+use crate::base::panics::panic_message;
 use crate::base::time::Tick;
-use crate::executor::timewarp::{Runtime, Trouble};
-use crate::protocol::Place;
-use crate::protocol::{Keeper, Passed, Ticket};
+use crate::executor::timewarp::{Failure, Runtime};
+use crate::protocol::BodyIndex;
+use crate::protocol::{BucketQueue, Passed, TableRequest};
 use crate::rigid::RigidModel;
-use crate::runtime::shared::Commons;
+use crate::runtime::shared::Shared;
 pub use crate::runtime::shared_tvht::{Lane, SharedTable};
 use crate::runtime::trace::Phase;
 
-impl actix::Message for Ticket<RigidModel> {
+impl actix::Message for TableRequest<RigidModel> {
     type Result = ();
 }
 
-/// The ticket that held the bucket has gone through.
+/// The request that held the bucket has gone through.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct LetGo;
+pub(crate) struct Unlock;
 
-/// The keeper of a bucket as an actor.
+/// The bucket_queue of a bucket as an actor.
 pub(crate) struct BucketActor {
     number: u32,
-    keeper: Keeper<RigidModel>,
+    bucket_queue: BucketQueue<RigidModel>,
     runtime: Arc<Runtime>,
     arbiter: usize,
 }
 
 impl BucketActor {
     pub fn new(number: u32, runtime: Arc<Runtime>, arbiter: usize) -> Self {
-        BucketActor { number, keeper: Keeper::new(number), runtime, arbiter }
+        BucketActor { number, bucket_queue: BucketQueue::new(number), runtime, arbiter }
     }
 
-    /// Lets the keeper do something, and sends on the ticket it lets pass; from the last bucket the answer goes out.
+    /// Lets the bucket_queue do something, and sends on the request it lets pass; from the last bucket the answer goes out.
     fn keep(
         &mut self,
-        served: Option<(Place, Tick)>,
-        act: impl FnOnce(&mut Keeper<RigidModel>, &Commons) -> Option<Passed<RigidModel>>,
+        served: Option<(BodyIndex, Tick)>,
+        act: impl FnOnce(&mut BucketQueue<RigidModel>, &Shared) -> Option<Passed<RigidModel>>,
     ) {
         let runtime = self.runtime.clone();
-        let (since, entries) = (runtime.trace_now(), self.keeper.bucket.len());
-        let passed = catch_unwind(AssertUnwindSafe(|| act(&mut self.keeper, &runtime.commons)));
-        runtime.meter(self.arbiter).entries(entries, self.keeper.bucket.len());
+        let (since, entries) = (runtime.trace_now(), self.bucket_queue.bucket.len());
+        let passed = catch_unwind(AssertUnwindSafe(|| act(&mut self.bucket_queue, &runtime.shared)));
+        runtime.core_counters(self.arbiter).entries(entries, self.bucket_queue.bucket.len());
         let who = match passed {
             Ok(None) => return,
-            Ok(Some(Passed::On { ticket, .. })) => {
-                let who = (Some(ticket.plan().entity), ticket.plan().first);
-                runtime.pass_on(ticket);
+            Ok(Some(Passed::On { request, .. })) => {
+                let who = (Some(request.plan().entity), request.plan().first);
+                runtime.pass_on(request);
                 who
             }
             Ok(Some(Passed::Home { plan, written, keys })) => {
                 let who = (Some(plan.entity), plan.first);
                 runtime.answer(plan, written);
                 for number in keys {
-                    runtime.let_go(number);
+                    runtime.unlock(number);
                 }
                 who
             }
             Err(payload) => {
                 let (body, tick) = served.unwrap_or((0, 0));
-                let body = runtime.commons.model.world.bodies[body as usize].id;
-                let text = format!("in bucket {}: {}", self.number, words_of(&*payload));
-                runtime.end(Some(Trouble::Panic { body, tick, text }));
+                let body = runtime.shared.model.world.bodies[body as usize].id;
+                let text = format!("in bucket {}: {}", self.number, panic_message(&*payload));
+                runtime.end(Some(Failure::Panic { body, tick, text }));
                 (None, tick)
             }
         };
@@ -85,22 +85,23 @@ impl Actor for BucketActor {
     type Context = Context<Self>;
 }
 
-impl Handler<Ticket<RigidModel>> for BucketActor {
+impl Handler<TableRequest<RigidModel>> for BucketActor {
     type Result = ();
 
-    fn handle(&mut self, ticket: Ticket<RigidModel>, _: &mut Context<Self>) {
-        self.runtime.meter(self.arbiter).ticket();
-        let served = Some((ticket.search.body(), ticket.plan().first));
-        self.keep(served, |keeper, commons| keeper.arrive(ticket, &commons.model));
+    fn handle(&mut self, request: TableRequest<RigidModel>, _: &mut Context<Self>) {
+        self.runtime.core_counters(self.arbiter).request();
+        let served = Some((request.search.body(), request.plan().first));
+        self.keep(served, |bucket_queue, shared| bucket_queue.arrive(request, &shared.model));
     }
 }
 
-impl Handler<LetGo> for BucketActor {
+impl Handler<Unlock> for BucketActor {
     type Result = ();
 
-    fn handle(&mut self, _: LetGo, _: &mut Context<Self>) {
-        self.runtime.meter(self.arbiter).let_go();
-        let next = self.keeper.queue().front().map(|ticket| (ticket.search.body(), ticket.plan().first));
-        self.keep(next, |keeper, commons| keeper.let_go(&commons.model));
+    fn handle(&mut self, _: Unlock, _: &mut Context<Self>) {
+        self.runtime.core_counters(self.arbiter).unlock();
+        let next =
+            self.bucket_queue.queue().front().map(|request| (request.search.body(), request.plan().first));
+        self.keep(next, |bucket_queue, shared| bucket_queue.unlock(&shared.model));
     }
 }

@@ -11,7 +11,8 @@ use anachron::physics::{Flight, World, first_static_touch, first_touch};
 use anachron::protocol::{Bucket, Entry};
 use anachron::base::state::BodyState;
 use anachron::base::time::Tick;
-use anachron::{Report, Simulation, Sync};
+use anachron::rigid::RigidModel;
+use anachron::{Report, Simulation, SyncMode};
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use instructions::{Filled, filled, flying, gas, piled, two_flying};
 
@@ -35,18 +36,18 @@ fn touch_of_walls((world, flight): (Arc<World>, Flight)) -> Option<Tick> {
 
 #[library_benchmark(setup = filled)]
 #[bench::among_sixteen()]
-fn bucket_write((mut bucket, passage, track): Filled) -> (usize, Bucket<World>) {
+fn bucket_write((mut bucket, span, track): Filled) -> (usize, Bucket<RigidModel>) {
     let mut seen = 0;
-    bucket.visit(black_box(&passage), track.entity, (0, 60, 0), |_| seen += 1);
-    bucket.add(Entry::new(passage, track));
+    bucket.visit(black_box(&span), track.entity, (0, 60, 0), |_| seen += 1);
+    bucket.add(Entry::new(span, track));
     (seen, bucket)
 }
 
 #[library_benchmark]
-#[bench::gas_by_the_plain_loop(gas(Sync::Sequential))]
-#[bench::gas_by_the_protocol(gas(Sync::Loop))]
-#[bench::bouncing_by_the_plain_loop(piled(Sync::Sequential))]
-#[bench::bouncing_by_the_protocol(piled(Sync::Loop))]
+#[bench::gas_by_the_plain_loop(gas(SyncMode::Sequential))]
+#[bench::gas_by_the_protocol(gas(SyncMode::Loop))]
+#[bench::bouncing_by_the_plain_loop(piled(SyncMode::Sequential))]
+#[bench::bouncing_by_the_protocol(piled(SyncMode::Loop))]
 fn whole_run(simulation: Simulation) -> Report {
     simulation.run(|_| ControlFlow::Continue(())).expect("the run finishes")
 }

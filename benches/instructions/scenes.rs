@@ -5,12 +5,13 @@ use std::sync::Arc;
 use anachron::base::math::Vec3;
 use anachron::physics::{Aabb, Flight, World};
 use anachron::protocol::{
-    Bucket, Dynamics, EntityId, Entry, Grid, Layout, Passage, Place, RoughBounds, Track,
+    Aabb32, BodyIndex, Bucket, CellCover, CellSpan, Dynamics, EntityId, Entry, Grid, Track,
 };
+use anachron::rigid::RigidModel;
 use anachron::scenarios::{Request, build};
-use anachron::{Simulation, Sync};
+use anachron::{Simulation, SyncMode};
 
-fn simulation(scenario: &str, bodies: u32, ticks: u32, sync: Sync) -> Simulation {
+fn simulation(scenario: &str, bodies: u32, ticks: u32, sync: SyncMode) -> Simulation {
     let seconds = Some(f64::from(ticks) / 240.0);
     let request = Request { bodies: Some(bodies), seconds, ..Request::default() };
     let scene = build(scenario, &request).expect("the scenario exists");
@@ -18,7 +19,7 @@ fn simulation(scenario: &str, bodies: u32, ticks: u32, sync: Sync) -> Simulation
 }
 
 fn world() -> Arc<World> {
-    simulation("gas", 64, 1, Sync::Sequential).world().clone()
+    simulation("gas", 64, 1, SyncMode::Sequential).world().clone()
 }
 
 fn flight(world: &World, body: usize) -> Flight {
@@ -39,8 +40,8 @@ pub fn two_flying() -> (Arc<World>, [Flight; 2]) {
     (world, flights)
 }
 
-/// A bucket, a passage of one of its cells, and a track to be written there.
-pub type Filled = (Bucket<World>, Passage, Arc<Track<World>>);
+/// A bucket, a span of one of its cells, and a track to be written there.
+pub type Filled = (Bucket<RigidModel>, CellSpan, Arc<Track<RigidModel>>);
 
 /// A bucket that sixteen tracks pass.
 pub fn filled() -> Filled {
@@ -48,34 +49,35 @@ pub fn filled() -> Filled {
 }
 
 /// A bucket that so many tracks pass, all in one cell, and one more track.
-pub fn filled_with(count: Place) -> Filled {
-    let world = world();
-    let radii: Vec<f64> = (0..64).map(|body| world.radius(body)).collect();
+pub fn filled_with(count: BodyIndex) -> Filled {
+    let model = RigidModel::new(world());
+    let world = &model.world;
+    let radii: Vec<f64> = (0..64).map(|body| model.radius(body)).collect();
     let grid = Grid::new(&radii, 2.0, 1);
-    let track = |body: Place| {
-        let crew = [(body, flight(&world, body as usize))];
-        let bounds = world.bounds(body, &crew[0].1, 0, 60);
-        let layout = Layout::new(&grid, &*world, &crew, &[bounds], false);
-        let flights = (crew.into_iter().collect(), Default::default());
-        Arc::new(Track::new((EntityId(body), 0), (0, 60), flights, Arc::new(layout)))
+    let track = |body: BodyIndex| {
+        let cluster = [(body, flight(world, body as usize))];
+        let bounds = model.bounds(body, &cluster[0].1, 0, 60);
+        let cell_cover = CellCover::new(&grid, &model, &cluster, &[bounds], false);
+        let flights = (cluster.into_iter().collect(), Default::default());
+        Arc::new(Track::new((EntityId(body), 0), (0, 60), flights, Arc::new(cell_cover)))
     };
     let mut cells = Vec::new();
-    grid.cells(&world.bounds(0, &flight(&world, 0), 0, 60), 0, |cell| cells.push(cell));
+    grid.cells(&model.bounds(0, &flight(world, 0), 0, 60), 0, |cell| cells.push(cell));
     let everywhere = Aabb { min: Vec3::repeat(-1e3), max: Vec3::repeat(1e3) };
-    let passage = Passage { cell: cells[0], passers: (0, 1), bounds: RoughBounds::of(&everywhere) };
+    let span = CellSpan { cell: cells[0], members: (0, 1), bounds: Aabb32::of(&everywhere) };
     let mut bucket = Bucket::default();
     for body in 0..count {
-        bucket.add(Entry::new(passage, track(body)));
+        bucket.add(Entry::new(span, track(body)));
     }
-    (bucket, passage, track(count))
+    (bucket, span, track(count))
 }
 
 /// A short run of a thin gas.
-pub fn gas(sync: Sync) -> Simulation {
+pub fn gas(sync: SyncMode) -> Simulation {
     simulation("gas", 200, 60, sync)
 }
 
 /// A short run of a crowded box.
-pub fn piled(sync: Sync) -> Simulation {
+pub fn piled(sync: SyncMode) -> Simulation {
     simulation("bouncing", 64, 30, sync)
 }

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 /// The words of a caught panic.
-pub(crate) fn words_of(payload: &(dyn Any + Send)) -> &str {
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("unknown panic")
 }

@@ -10,26 +10,26 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 
 /// So many turns are worth another thread.
-const WORTHWHILE: usize = 64;
+const CHUNK_MIN: usize = 64;
 /// Work on so many bodies is worth the help of a pool.
-pub(crate) const WORTH_HELP: usize = 1024;
+pub(crate) const PARALLEL_BODIES_MIN: usize = 1024;
 
 thread_local! {
     /// The pool that helps this thread.
-    static HELPERS: RefCell<Option<Arc<ThreadPool>>> = const { RefCell::new(None) };
+    static POOL: RefCell<Option<Arc<ThreadPool>>> = const { RefCell::new(None) };
 }
 
 /// From now on a pool helps the calling thread.
-pub(crate) fn accept_help(helpers: Arc<ThreadPool>) {
-    HELPERS.set(Some(helpers));
+pub(crate) fn set_pool(helpers: Arc<ThreadPool>) {
+    POOL.set(Some(helpers));
 }
 
 /// Does some work on so many bodies, with help if there is any and it is worth it.
-pub(crate) fn with_help<R: Send>(bodies: usize, work: impl FnOnce() -> R + Send) -> R {
-    if bodies < WORTH_HELP {
+pub(crate) fn install<R: Send>(bodies: usize, work: impl FnOnce() -> R + Send) -> R {
+    if bodies < PARALLEL_BODIES_MIN {
         return work();
     }
-    let helpers = HELPERS.with_borrow(Clone::clone);
+    let helpers = POOL.with_borrow(Clone::clone);
     match helpers {
         Some(helpers) => helpers.install(work),
         None => work(),
@@ -37,19 +37,19 @@ pub(crate) fn with_help<R: Send>(bodies: usize, work: impl FnOnce() -> R + Send)
 }
 
 /// Whether a pool helps with what is going on.
-pub(crate) fn is_helped() -> bool {
+pub(crate) fn in_pool() -> bool {
     rayon::current_thread_index().is_some()
 }
 
 /// Whether a loop with so many turns had better be shared.
 fn is_shared(turns: usize) -> bool {
-    turns >= 2 * WORTHWHILE && is_helped() && rayon::current_num_threads() > 1
+    turns >= 2 * CHUNK_MIN && in_pool() && rayon::current_num_threads() > 1
 }
 
 /// Something for every item.
-pub(crate) fn each<T: Send>(items: &mut [T], act: impl Fn(usize, &mut T) + Sync) {
+pub(crate) fn par_for<T: Send>(items: &mut [T], act: impl Fn(usize, &mut T) + Sync) {
     if is_shared(items.len()) {
-        let items = items.par_iter_mut().with_min_len(WORTHWHILE).enumerate();
+        let items = items.par_iter_mut().with_min_len(CHUNK_MIN).enumerate();
         items.for_each(|(at, item)| act(at, item));
     } else {
         items.iter_mut().enumerate().for_each(|(at, item)| act(at, item));
@@ -57,11 +57,11 @@ pub(crate) fn each<T: Send>(items: &mut [T], act: impl Fn(usize, &mut T) + Sync)
 }
 
 /// Something for each of a few items that are each worth a thread.
-pub(crate) fn each_of_few<T: Send, R: Send>(
+pub(crate) fn par_map_few<T: Send, R: Send>(
     items: &mut [T],
     act: impl Fn(usize, &mut T) -> R + Sync,
 ) -> Vec<R> {
-    if is_helped() {
+    if in_pool() {
         items.par_iter_mut().enumerate().map(|(at, item)| act(at, item)).collect()
     } else {
         items.iter_mut().enumerate().map(|(at, item)| act(at, item)).collect()
@@ -69,13 +69,13 @@ pub(crate) fn each_of_few<T: Send, R: Send>(
 }
 
 /// Something for every pair of items at the same place of two lists.
-pub(crate) fn each_pair<T: Send, U: Send>(
+pub(crate) fn par_for_pairs<T: Send, U: Send>(
     items: &mut [T],
     others: &mut [U],
     act: impl Fn(usize, &mut T, &mut U) + Sync,
 ) {
     if is_shared(items.len()) {
-        let pairs = items.par_iter_mut().zip(others.par_iter_mut()).with_min_len(WORTHWHILE).enumerate();
+        let pairs = items.par_iter_mut().zip(others.par_iter_mut()).with_min_len(CHUNK_MIN).enumerate();
         pairs.for_each(|(at, (item, other))| act(at, item, other));
     } else {
         items.iter_mut().zip(others).enumerate().for_each(|(at, (item, other))| act(at, item, other));
@@ -83,24 +83,24 @@ pub(crate) fn each_pair<T: Send, U: Send>(
 }
 
 /// A list of so many items, in the place of what was in it.
-pub(crate) fn fill<T: Send>(list: &mut Vec<T>, count: usize, make: impl Fn(usize) -> T + Sync + Send) {
+pub(crate) fn par_fill<T: Send>(list: &mut Vec<T>, count: usize, make: impl Fn(usize) -> T + Sync + Send) {
     list.clear();
     if is_shared(count) {
-        (0..count).into_par_iter().with_min_len(WORTHWHILE).map(make).collect_into_vec(list);
+        (0..count).into_par_iter().with_min_len(CHUNK_MIN).map(make).collect_into_vec(list);
     } else {
         list.extend((0..count).map(make));
     }
 }
 
 /// An item for each of another list, which may be changed on the way, in the place of what was in the list.
-pub(crate) fn fill_along<T: Send, U: Send>(
+pub(crate) fn par_zip_fill<T: Send, U: Send>(
     list: &mut Vec<T>,
     others: &mut [U],
     make: impl Fn(usize, &mut U) -> T + Sync + Send,
 ) {
     list.clear();
     if is_shared(others.len()) {
-        let others = others.par_iter_mut().with_min_len(WORTHWHILE).enumerate();
+        let others = others.par_iter_mut().with_min_len(CHUNK_MIN).enumerate();
         others.map(|(at, other)| make(at, other)).collect_into_vec(list);
     } else {
         list.extend(others.iter_mut().enumerate().map(|(at, other)| make(at, other)));
@@ -108,7 +108,7 @@ pub(crate) fn fill_along<T: Send, U: Send>(
 }
 
 /// What is found in ranges of `0..count`, in order, in the place of what was in the list.
-pub(crate) fn find<T: Send>(
+pub(crate) fn par_collect<T: Send>(
     list: &mut Vec<T>,
     count: usize,
     look: impl Fn(Range<usize>, &mut Vec<T>) + Sync,
@@ -117,7 +117,7 @@ pub(crate) fn find<T: Send>(
     if !is_shared(count) {
         return look(0..count, list);
     }
-    let parts = (4 * rayon::current_num_threads()).min(count / WORTHWHILE);
+    let parts = (4 * rayon::current_num_threads()).min(count / CHUNK_MIN);
     let found: Vec<Vec<T>> = (0..parts)
         .into_par_iter()
         .map(|part| {
@@ -138,20 +138,20 @@ mod tests {
     fn many_hands_give_what_two_hands_give() {
         let all = |count: usize| {
             let (mut squares, mut odd) = (Vec::new(), Vec::new());
-            fill(&mut squares, count, |at| at * at);
-            each(&mut squares, |at, square| *square += at);
+            par_fill(&mut squares, count, |at| at * at);
+            par_for(&mut squares, |at, square| *square += at);
             let mut halves = vec![0; count];
-            each_pair(&mut squares, &mut halves, |at, square, half| {
+            par_for_pairs(&mut squares, &mut halves, |at, square, half| {
                 *half = *square / 2;
                 *square += 3 * at;
             });
-            find(&mut odd, count, |range, found| found.extend(range.filter(|at| at % 3 == 1)));
+            par_collect(&mut odd, count, |range, found| found.extend(range.filter(|at| at % 3 == 1)));
             let (mut doubles, mut signs) = (Vec::new(), vec![false; count]);
-            fill_along(&mut doubles, &mut signs, |at, sign| {
+            par_zip_fill(&mut doubles, &mut signs, |at, sign| {
                 *sign = at % 2 == 0;
                 2 * at
             });
-            let sums = each_of_few(&mut halves, |at, half| *half + at);
+            let sums = par_map_few(&mut halves, |at, half| *half + at);
             (squares, halves, odd, sums, doubles, signs)
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads can be started");

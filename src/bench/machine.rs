@@ -51,7 +51,7 @@ impl Machine {
         slug.trim_end_matches('-').to_owned()
     }
 
-    /// One line for people.
+    /// One line for set_active.
     pub fn text(&self) -> String {
         let memory = self.memory_gib.map_or(String::new(), |gib| format!(", {gib} GiB"));
         let load = self.load.map_or(String::new(), |load| format!(", load {load:.2} at the start"));

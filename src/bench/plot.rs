@@ -11,7 +11,7 @@ const RIGHT: f64 = 190.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 55.0;
 
-/// Colours that people with any eyes can tell apart.
+/// Colours that set_active with any eyes can tell apart.
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3b08", "#444444"];
 

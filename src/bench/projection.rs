@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use crate::base::time::Tick;
-use crate::executor::timewarp::share;
+use crate::executor::timewarp::actors_per_arbiter;
 use crate::runtime::task_graph::TaskGraph;
 
 /// What moving messages costs, nanoseconds.
@@ -40,7 +40,7 @@ pub struct Projected {
     pub cores: usize,
     /// Time until the last task has ended, and the frames are done, seconds.
     pub seconds: f64,
-    /// Time the cores were busy with tasks, as a share.
+    /// Time the cores were busy with tasks, as a actors_per_arbiter.
     pub busy_share: f64,
 }
 
@@ -96,7 +96,7 @@ struct Core {
 struct Schedule<'a> {
     graph: &'a TaskGraph,
     costs: &'a Costs,
-    share: usize,
+    actors_per_arbiter: usize,
     cores: Vec<Core>,
     /// The next task of the same entity.
     next: Vec<Option<u32>>,
@@ -146,7 +146,7 @@ impl<'a> Schedule<'a> {
         Schedule {
             graph,
             costs,
-            share: share(graph.entities, cores),
+            actors_per_arbiter: actors_per_arbiter(graph.entities, cores),
             cores: (0..cores).map(|_| Core::default()).collect(),
             next,
             first_caused,
@@ -209,7 +209,7 @@ impl<'a> Schedule<'a> {
     }
 
     fn core_of(&self, task: u32) -> usize {
-        (self.graph.tasks[task as usize].entity as usize / self.share).min(self.cores.len() - 1)
+        (self.graph.tasks[task as usize].entity as usize / self.actors_per_arbiter).min(self.cores.len() - 1)
     }
 
     fn enter(&mut self, at: f64, what: Happening) {

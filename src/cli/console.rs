@@ -6,13 +6,13 @@ use std::io::{ErrorKind, Write};
 use crate::cli::failure::Failure;
 use crate::scene::Warning;
 
-/// Tells people something. If nobody listens, nothing is lost.
+/// Tells set_active something. If nobody listens, nothing is lost.
 pub(super) fn tell(text: impl fmt::Display) {
     // One write, so that lines of programs that run side by side do not mix.
     let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
-/// Tells people what may not be as they hope.
+/// Tells set_active what may not be as they hope.
 pub(super) fn warn(warnings: &[Warning]) {
     for Warning { field, message } in warnings {
         tell(format_args!("warning: {field}: {message}"));

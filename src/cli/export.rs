@@ -1,4 +1,4 @@
-//! `anachron export`: a recording in other people's formats.
+//! `anachron export`: a recording in other set_active's formats.
 
 use std::fs::File;
 use std::path::PathBuf;

@@ -20,7 +20,7 @@ use crate::scene::Scene;
 const BYTES_MAX: u64 = 2 << 30;
 
 /// Where frames come from.
-pub(super) enum Footage {
+pub(super) enum FrameSource {
     Recorded(Box<Recording>),
     Live { scene: Box<Scene>, simulation: Box<Simulation> },
 }
@@ -48,7 +48,7 @@ impl Selection {
     }
 }
 
-impl Footage {
+impl FrameSource {
     /// A scenario or scene file is run, any other file is a recording.
     pub(super) fn open(name: &Path, changes: &Changes) -> Result<Self, Failure> {
         match Source::of(name) {
@@ -58,37 +58,37 @@ impl Footage {
                         "{option}: a recording cannot be changed; leave {option} out, or name a scenario"
                     )));
                 }
-                Ok(Footage::Recorded(Box::new(Recording::open(path)?)))
+                Ok(FrameSource::Recorded(Box::new(Recording::open(path)?)))
             }
             Source::OtherFile(path) => Err(source::unknown(&path)),
             source => {
                 let scene = Box::new(source.scene(changes)?);
                 let simulation = Box::new(Simulation::new(&scene)?);
-                Ok(Footage::Live { scene, simulation })
+                Ok(FrameSource::Live { scene, simulation })
             }
         }
     }
 
     pub(super) fn scene(&self) -> &Scene {
         match self {
-            Footage::Recorded(recording) => recording.scene(),
-            Footage::Live { scene, .. } => scene,
+            FrameSource::Recorded(recording) => recording.scene(),
+            FrameSource::Live { scene, .. } => scene,
         }
     }
 
     /// The scene made ready.
     pub(super) fn world(&self) -> Result<Arc<World>, Failure> {
         match self {
-            Footage::Recorded(recording) => Ok(Arc::new(World::new(recording.scene())?)),
-            Footage::Live { simulation, .. } => Ok(Arc::clone(simulation.world())),
+            FrameSource::Recorded(recording) => Ok(Arc::new(World::new(recording.scene())?)),
+            FrameSource::Live { simulation, .. } => Ok(Arc::clone(simulation.world())),
         }
     }
 
     /// How many frames there are, or will be.
     pub(super) fn len(&self) -> u64 {
         match self {
-            Footage::Recorded(recording) => recording.len(),
-            Footage::Live { simulation, .. } => simulation.world().time.frame_count(),
+            FrameSource::Recorded(recording) => recording.len(),
+            FrameSource::Live { simulation, .. } => simulation.world().time.frame_count(),
         }
     }
 
@@ -101,12 +101,12 @@ impl Footage {
         self.check(selection)?;
         let mut frames = Vec::new();
         match self {
-            Footage::Recorded(recording) => {
+            FrameSource::Recorded(recording) => {
                 for number in selection.frames().take_while(|_| !interrupt.is_requested()) {
                     frames.push(recording.frame(number)?);
                 }
             }
-            Footage::Live { simulation, .. } => shoot(simulation, selection, interrupt, &mut frames)?,
+            FrameSource::Live { simulation, .. } => shoot(simulation, selection, interrupt, &mut frames)?,
         }
         Ok((!interrupt.is_requested()).then_some(frames))
     }

@@ -1,7 +1,7 @@
 //! The command line: one verb per file.
 //!
 //! It reads arguments, calls the rest of the library and shows what came of it; nothing here decides a result.
-//! What people read goes to standard error, what they asked for to standard output. The program ends with 0 if
+//! What set_active read goes to standard error, what they asked for to standard output. The program ends with 0 if
 //! all went well, 1 if something failed (or two recordings differ), 2 if the input was wrong, and 130 if it
 //! was interrupted.
 

@@ -4,8 +4,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::failure::Failure;
-use crate::executor::Sync;
-use crate::islands::BridgeSettings;
+use crate::executor::SyncMode;
+use crate::islands::IslandSettings;
 use crate::overlap::balance::Load;
 use crate::overlap::partition::Partition;
 use crate::overlap::{EngineKind, OverlapSettings, WeightRule};
@@ -64,9 +64,9 @@ fn named<T: Copy + Send + std::marker::Sync + 'static>(
 
 impl OverlapArguments {
     /// The settings; refused where they would have no effect.
-    pub(super) fn settings(&self, sync: Sync) -> Result<OverlapSettings, Failure> {
+    pub(super) fn settings(&self, sync: SyncMode) -> Result<OverlapSettings, Failure> {
         let is_bridged = self.is_bridged();
-        if let Some(flag) = self.first_given().filter(|_| sync != Sync::Overlap && !is_bridged) {
+        if let Some(flag) = self.first_given().filter(|_| sync != SyncMode::Overlap && !is_bridged) {
             return Err(Failure::bad_input(format_args!(
                 "{flag}: `--sync {}` has no workers; use `--sync overlap` or `--bridge auto`, or leave {flag} out",
                 sync.name()
@@ -96,9 +96,9 @@ impl OverlapArguments {
     }
 
     /// How bodies are handed over, if they are.
-    pub(super) fn bridge(&self, sync: Sync) -> Result<Option<BridgeSettings>, Failure> {
+    pub(super) fn bridge(&self, sync: SyncMode) -> Result<Option<IslandSettings>, Failure> {
         let workers = self.settings(sync)?;
-        Ok(self.is_bridged().then(|| BridgeSettings { workers, ..BridgeSettings::default() }))
+        Ok(self.is_bridged().then(|| IslandSettings { workers, ..IslandSettings::default() }))
     }
 
     /// The first flag given that is about whole scenes.

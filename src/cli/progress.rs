@@ -1,4 +1,4 @@
-//! A bar that shows how far something has come, for people at a terminal and for nobody else.
+//! A bar that shows how far something has come, for set_active at a terminal and for nobody else.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};

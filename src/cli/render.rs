@@ -7,7 +7,7 @@ use clap::Args;
 use crate::base::frame::Frame;
 use crate::cli::console;
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::frame_source::{Footage, Selection};
+use crate::cli::frame_source::{FrameSource, Selection};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::output::{Output, format_of};
 use crate::cli::progress::Progress;
@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             "{option}: a picture does not move; leave {option} out, or let --out end in `.gif`"
         )));
     }
-    let mut footage = Footage::open(&arguments.source, &arguments.changes)?;
+    let mut footage = FrameSource::open(&arguments.source, &arguments.changes)?;
     let interrupt = Interrupt::watch()?;
     let done = match format {
         Format::Png => picture(arguments, &mut footage, &interrupt)?,
@@ -100,7 +100,7 @@ impl Arguments {
         if self.every.is_some() { Some("--every") } else { self.fps.map(|_| "--fps") }
     }
 
-    fn renderer(&self, footage: &Footage, (width, height): (u32, u32)) -> Result<Renderer, Failure> {
+    fn renderer(&self, footage: &FrameSource, (width, height): (u32, u32)) -> Result<Renderer, Failure> {
         let options = RenderOptions { width, height, camera: self.camera, colors: self.color };
         Ok(Renderer::new(footage.scene(), &*footage.world()?, options)?)
     }
@@ -125,7 +125,7 @@ impl Arguments {
 /// Makes a picture and says what it shows; nothing if the user interrupts.
 fn picture(
     arguments: &Arguments,
-    footage: &mut Footage,
+    footage: &mut FrameSource,
     interrupt: &Interrupt,
 ) -> Result<Option<String>, Failure> {
     let size = arguments.size.unwrap_or(PICTURE_SIZE);
@@ -143,7 +143,7 @@ fn picture(
 /// Makes an animation and says what it shows; nothing if the user interrupts.
 fn animation(
     arguments: &Arguments,
-    footage: &mut Footage,
+    footage: &mut FrameSource,
     interrupt: &Interrupt,
 ) -> Result<Option<String>, Failure> {
     let size = arguments.size.unwrap_or(ANIMATION_SIZE);

@@ -17,10 +17,10 @@ use crate::cli::overlap::OverlapArguments;
 use crate::cli::progress::Progress;
 use crate::cli::recorder::Recorder;
 use crate::cli::source::{Changes, Source};
-use crate::cli::summary::{Cost, Outcome};
+use crate::cli::summary::{Cost, RunSummary};
 use crate::cli::tuning::TuningArguments;
 use crate::cli::{console, resources};
-use crate::executor::{Report, RunError, Simulation, Sync, Tracer};
+use crate::executor::{Report, RunError, Simulation, SyncMode, Tracer};
 use crate::record::RecordError;
 use crate::scene::Scene;
 
@@ -46,7 +46,7 @@ pub(super) struct Arguments {
     /// How to carry out the run. The result is the same, except that `overlap` has its own; scenes with joints can only
     /// be run by `overlap`, and are if nothing is said
     #[arg(long, value_name = "NAME", value_parser = sync_parser())]
-    sync: Option<Sync>,
+    sync: Option<SyncMode>,
     /// How many cores to use; if not given, all of the machine's, or one for a scene so small that others would not help
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=4096))]
     cores: Option<u32>,
@@ -68,10 +68,10 @@ pub(super) struct Arguments {
     overlap: OverlapArguments,
 }
 
-fn sync_parser() -> impl TypedValueParser<Value = Sync> {
-    let names = PossibleValuesParser::new(Sync::ALL.iter().map(|(name, _)| *name));
+fn sync_parser() -> impl TypedValueParser<Value = SyncMode> {
+    let names = PossibleValuesParser::new(SyncMode::ALL.iter().map(|(name, _)| *name));
     names.map(|chosen| {
-        Sync::ALL.iter().find(|(name, _)| *name == chosen).map_or_else(Sync::default, |(_, s)| *s)
+        SyncMode::ALL.iter().find(|(name, _)| *name == chosen).map_or_else(SyncMode::default, |(_, s)| *s)
     })
 }
 
@@ -80,18 +80,18 @@ fn sync_parser() -> impl TypedValueParser<Value = Sync> {
 const WORTH_CORES: usize = 256;
 
 /// How many cores suit a run if nobody says.
-fn cores_for(sync: Sync, scene: &Scene) -> usize {
+fn cores_for(sync: SyncMode, scene: &Scene) -> usize {
     match sync {
-        Sync::Timewarp if scene.bodies.len() < WORTH_CORES => 1,
+        SyncMode::Timewarp if scene.bodies.len() < WORTH_CORES => 1,
         _ => resources::cores(),
     }
 }
 
 /// How many cores a run will use if it may use `cores`.
-fn cores_used(sync: Sync, cores: usize) -> usize {
+fn cores_used(sync: SyncMode, cores: usize) -> usize {
     match sync {
-        Sync::Timewarp | Sync::Overlap => cores,
-        Sync::Sequential | Sync::Loop | Sync::Chaos | Sync::RollbackCheck => cores.min(1),
+        SyncMode::Timewarp | SyncMode::Overlap => cores,
+        SyncMode::Sequential | SyncMode::Loop | SyncMode::Chaos | SyncMode::RollbackCheck => cores.min(1),
     }
 }
 
@@ -128,7 +128,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         write_trace(file, tracer)?;
     }
     let (report, cost) = done?;
-    let outcome = Outcome::new(&scene, &report, sync, cores, &cost);
+    let outcome = RunSummary::new(&scene, &report, sync, cores, &cost);
     if !arguments.quiet {
         console::tell(outcome.text(arguments.record.as_deref(), scene.seconds));
     }
@@ -143,13 +143,13 @@ const SLICES_MAX: usize = 1 << 19;
 
 impl Arguments {
     /// What was asked for, or what suits the scene.
-    fn sync_for(&self, scene: &Scene) -> Sync {
-        let suits = if scene.joints.is_empty() { Sync::Timewarp } else { Sync::Overlap };
+    fn sync_for(&self, scene: &Scene) -> SyncMode {
+        let suits = if scene.joints.is_empty() { SyncMode::Timewarp } else { SyncMode::Overlap };
         self.sync.unwrap_or(suits)
     }
 
-    fn tracer(&self, sync: Sync) -> Result<Option<Arc<Tracer>>, Failure> {
-        if self.trace.is_some() && sync != Sync::Timewarp {
+    fn tracer(&self, sync: SyncMode) -> Result<Option<Arc<Tracer>>, Failure> {
+        if self.trace.is_some() && sync != SyncMode::Timewarp {
             return Err(Failure::bad_input(format_args!(
                 "--trace: `--sync {}` runs on no arbiters, so there is nothing to trace; use `--sync timewarp`",
                 sync.name()
@@ -176,7 +176,7 @@ fn write_trace(file: Output, tracer: &Tracer) -> Result<(), Failure> {
     file.keep()
 }
 
-fn tell_cores(sync: Sync, cores: usize) {
+fn tell_cores(sync: SyncMode, cores: usize) {
     console::tell(format_args!("note: `--sync {}` uses {cores} core", sync.name()));
 }
 

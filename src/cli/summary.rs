@@ -1,4 +1,4 @@
-//! What a run has to show in the end: a few lines for people, one JSON object for programs.
+//! What a run has to show in the end: a few lines for set_active, one JSON object for programs.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::cli::format::{change, counted, grouped, short};
-use crate::executor::{Census, Report, Sync};
-use crate::islands::BridgeSummary;
+use crate::executor::{Report, RunStats, SyncMode};
+use crate::islands::IslandSummary;
 use crate::overlap::OverlapSummary;
 use crate::protocol::Stats;
 use crate::scene::Scene;
@@ -21,7 +21,7 @@ pub(super) struct Cost {
 
 /// Everything that is told about a run. The keys of the JSON object are the names of the fields.
 #[derive(Debug, Serialize)]
-pub(super) struct Outcome {
+pub(super) struct RunSummary {
     scenario: String,
     seed: u64,
     bodies: usize,
@@ -52,7 +52,7 @@ pub(super) struct Outcome {
     /// What workers did; nothing where there were none.
     overlap: Option<OverlapSummary>,
     /// Groups and hand-overs; nothing where there was no bridge.
-    bridge: Option<BridgeSummary>,
+    bridge: Option<IslandSummary>,
     version: &'static str,
 }
 
@@ -64,38 +64,38 @@ struct Speculation {
     /// Ticks that were committed, as a share of those that were computed.
     efficiency: f64,
     #[serde(flatten)]
-    census: Census,
+    run_stats: RunStats,
 }
 
 impl Speculation {
     fn of(report: &Report) -> Option<Self> {
         let stats = report.speculation?;
-        let census = report.census.clone().unwrap_or_default();
-        Some(Speculation { stats, efficiency: stats.efficiency(), census })
+        let run_stats = report.run_stats.clone().unwrap_or_default();
+        Some(Speculation { stats, efficiency: stats.efficiency(), run_stats })
     }
 
-    /// A few lines for people.
+    /// A few lines for set_active.
     fn tell(&self, mut line: impl FnMut(&str, String)) {
-        let Speculation { stats, efficiency, census } = self;
+        let Speculation { stats, efficiency, run_stats } = self;
         let rollbacks = counted(stats.primary_rollbacks + stats.secondary_rollbacks, "rollback", "rollbacks");
         let steps = counted(stats.steps, "step", "steps");
         let mut done = format!("{steps}, {rollbacks}, {:.1} % of ticks kept", efficiency * 100.0);
-        if stats.handovers > 0 {
+        if stats.migrations > 0 {
             let _ =
-                write!(done, ", {}", counted(stats.handovers, "handover of bodies", "handovers of bodies"));
+                write!(done, ", {}", counted(stats.migrations, "handover of bodies", "migrations of bodies"));
         }
         line("speculation", done);
         if stats.ticks_undone > 0 {
             line("rollbacks", rollbacks_in_words(stats));
         }
-        let Census { messages, gvt, window, cores, memory, start_stop_s } = census;
+        let RunStats { messages, gvt, window, cores, memory, start_stop_s } = run_stats;
         let mut told = format!(
-            "{} between bodies ({} events, {} antievents, {} standings), {} nudges, {} wake-ups",
+            "{} between bodies ({} events, {} antievents, {} ghosts), {} self_steps, {} wake-ups",
             grouped(messages.between_entities()),
             grouped(messages.events),
             grouped(messages.antievents),
-            grouped(messages.standings),
-            grouped(messages.nudges),
+            grouped(messages.ghosts),
+            grouped(messages.self_steps),
             grouped(messages.wake_ups)
         );
         if messages.of_table() > 0 {
@@ -162,10 +162,10 @@ fn depth_in_words(at: usize, is_deepest: bool) -> String {
     }
 }
 
-impl Outcome {
-    pub(super) fn new(scene: &Scene, report: &Report, sync: Sync, cores: usize, cost: &Cost) -> Self {
+impl RunSummary {
+    pub(super) fn new(scene: &Scene, report: &Report, sync: SyncMode, cores: usize, cost: &Cost) -> Self {
         let body_ticks = report.bodies as f64 * report.tally.ticks as f64;
-        Outcome {
+        RunSummary {
             scenario: scene.name.clone(),
             seed: scene.seed,
             bodies: report.bodies,
@@ -207,7 +207,7 @@ impl Outcome {
         object + "\n"
     }
 
-    /// A few lines for people; `seconds` is how long the run was to be.
+    /// A few lines for set_active; `seconds` is how long the run was to be.
     pub(super) fn text(&self, recording: Option<&Path>, seconds: f64) -> String {
         let bodies = counted(self.bodies as u64, "body", "bodies");
         let ticks = counted(self.ticks, "tick", "ticks");
@@ -251,9 +251,9 @@ impl Outcome {
     }
 }
 
-/// A line about groups, for people.
-fn tell_bridge(bridge: &BridgeSummary, body_ticks: u64, mut line: impl FnMut(&str, String)) {
-    let BridgeSummary { joined, freed, moved, .. } = bridge;
+/// A line about groups, for set_active.
+fn tell_bridge(bridge: &IslandSummary, body_ticks: u64, mut line: impl FnMut(&str, String)) {
+    let IslandSummary { joined, freed, moved, .. } = bridge;
     let groups = counted(bridge.groups, "group", "groups");
     let bodies = counted(u64::from(bridge.bodies), "body", "bodies");
     let share = bridge.body_ticks as f64 / body_ticks.max(1) as f64 * 100.0;
@@ -272,7 +272,7 @@ fn tell_bridge(bridge: &BridgeSummary, body_ticks: u64, mut line: impl FnMut(&st
     );
 }
 
-/// A few lines about workers, for people.
+/// A few lines about workers, for set_active.
 fn tell_workers(overlap: &OverlapSummary, mut line: impl FnMut(&str, String)) {
     let OverlapSummary { workers, gamma, .. } = overlap;
     let (shared, copies) = (short(overlap.shared_mean), short(overlap.copies_mean));

@@ -11,10 +11,10 @@ use crate::cli::format::{counted, grouped};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::progress::Progress;
 use crate::protocol::Fault;
-use crate::verify::Promise;
-use crate::verify::campaign::{Counterexample, Tour};
+use crate::verify::Property;
+use crate::verify::campaign::{Campaign, Counterexample};
 use crate::verify::paper::{Finding, Sought, demonstrations, find};
-use crate::verify::random_walk::Wish;
+use crate::verify::random_walk::ConfigRequest;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,14 +25,14 @@ Examples:
   anachron verify --fault no-versions                  with a deliberate fault: is it noticed?
   anachron verify --protocol paper                     the published algorithm, and where it goes wrong
 
-Ends with 0 if every promise was kept, and with 1 if one was broken; then the way there is told, message by message.";
+Ends with 0 if every property was kept, and with 1 if one was violation; then the way there is told, message by message.";
 
 /// How many seeds are tried for the shortest demonstration, and how many states of each world are looked at.
 const PAPER_SEARCH: (u64, usize) = (200, 60_000);
 
 /// Check the protocol itself: every order of events in small worlds, very many in large ones
 ///
-/// The state machines that are checked are those that run; a tiny world of whole numbers stands in for the physics.
+/// The state machines that are checked are those that run; a toy world of whole numbers stands in for the physics.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
@@ -95,15 +95,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         began: Instant::now(),
         limit: Duration::from_secs(arguments.seconds),
     };
-    let mut tour = Tour::default();
+    let mut tour = Campaign::default();
     let fault = arguments.fault.unwrap_or_default();
     let Arguments { entities, buckets, ticks, window, .. } = *arguments;
-    let wish = Wish { entities, buckets, ticks, window, fault };
+    let request = ConfigRequest { entities, buckets, ticks, window, fault };
     let is_wished = entities.is_some() || buckets.is_some() || ticks.is_some() || window.is_some();
     match arguments.random {
-        Some(seed) => tour.at_random(seed, &wish, &mut |tour| clock.look(1.0, tour)),
+        Some(seed) => tour.at_random(seed, &request, &mut |tour| clock.look(1.0, tour)),
         None if is_wished => {
-            tour.wished(&wish, &mut |tour| clock.look(1.0, tour));
+            tour.wished(&request, &mut |tour| clock.look(1.0, tour));
         }
         None => {
             // Larger worlds get a share of what the small ones leave; the rest is for random ones.
@@ -111,8 +111,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             if is_done {
                 tour.families(fault, true, &mut |tour| clock.look(0.6, tour));
             }
-            if tour.broken.is_none() {
-                tour.at_random(0, &wish, &mut |tour| clock.look(1.0, tour));
+            if tour.violation.is_none() {
+                tour.at_random(0, &request, &mut |tour| clock.look(1.0, tour));
             }
         }
     }
@@ -122,8 +122,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         console::print(&format!("{}\n", in_json(&tour, fault, seconds)))?;
     }
     console::tell(summary(&tour, fault, seconds));
-    if let Some(broken) = &tour.broken {
-        console::tell(counterexample(broken));
+    if let Some(violation) = &tour.violation {
+        console::tell(counterexample(violation));
         return Ok(Exit::Failed);
     }
     Ok(if interrupt.is_requested() { Exit::Interrupted } else { Exit::Done })
@@ -139,18 +139,18 @@ struct Clock {
 
 impl Clock {
     /// Shows how far it has come. Says whether there is time left, of a share of all there is.
-    fn look(&mut self, share: f64, tour: &Tour) -> bool {
+    fn look(&mut self, share: f64, tour: &Campaign) -> bool {
         let elapsed = self.began.elapsed();
         self.progress.show(elapsed.as_secs_f64() / self.limit.as_secs_f64(), |_| so_far(tour));
         elapsed < self.limit.mul_f64(share) && !self.interrupt.is_requested()
     }
 }
 
-fn so_far(tour: &Tour) -> String {
+fn so_far(tour: &Campaign) -> String {
     format!("{} states, {} schedules", grouped(tour.states), grouped(tour.schedules))
 }
 
-fn summary(tour: &Tour, fault: Fault, seconds: f64) -> String {
+fn summary(tour: &Campaign, fault: Fault, seconds: f64) -> String {
     let mut lines = Vec::new();
     if fault != Fault::None {
         lines.push(format!("with a fault: {}", fault.about()));
@@ -175,30 +175,30 @@ fn summary(tour: &Tour, fault: Fault, seconds: f64) -> String {
         ));
     }
     // That every schedule ends is seen only where all of them are.
-    let is_seen = |promise: &&Promise| **promise != Promise::EveryWayEnds || tour.worlds > 0;
-    let promises: Vec<&str> = Promise::ALL.iter().filter(is_seen).map(|promise| promise.name()).collect();
-    lines.push(match &tour.broken {
-        None => format!("no promise was broken in {seconds:.0} s: {}", promises.join("; ")),
-        Some(broken) => format!("a promise was broken: {}", broken.broken.promise.name()),
+    let is_seen = |property: &&Property| **property != Property::EveryWayEnds || tour.worlds > 0;
+    let promises: Vec<&str> = Property::ALL.iter().filter(is_seen).map(|property| property.name()).collect();
+    lines.push(match &tour.violation {
+        None => format!("no property was violation in {seconds:.0} s: {}", promises.join("; ")),
+        Some(violation) => format!("a property was violation: {}", violation.violation.property.name()),
     });
     lines.join("\n")
 }
 
 fn counterexample(found: &Counterexample) -> String {
-    let Counterexample { broken, world, moves, is_shortest, story } = found;
+    let Counterexample { violation, world, moves, is_shortest, trace } = found;
     let short = if *is_shortest { "the shortest way there" } else { "the way there" };
-    format!("\n{world}\n{short} has {moves} moves:\n{}\n  => {broken}", story.join("\n"))
+    format!("\n{world}\n{short} has {moves} moves:\n{}\n  => {violation}", trace.join("\n"))
 }
 
-fn in_json(tour: &Tour, fault: Fault, seconds: f64) -> Value {
-    let broken = tour.broken.as_ref().map(|found| {
+fn in_json(tour: &Campaign, fault: Fault, seconds: f64) -> Value {
+    let violation = tour.violation.as_ref().map(|found| {
         json!({
-            "promise": found.broken.promise.name(),
-            "how": found.broken.how,
+            "property": found.violation.property.name(),
+            "how": found.violation.how,
             "world": found.world,
             "moves": found.moves,
             "shortest": found.is_shortest,
-            "trace": found.story,
+            "trace": found.trace,
         })
     });
     json!({
@@ -214,7 +214,7 @@ fn in_json(tour: &Tour, fault: Fault, seconds: f64) -> Value {
         "schedule_moves": tour.schedule_moves,
         "given_up": tour.given_up,
         "seconds": seconds,
-        "broken": broken,
+        "violation": violation,
     })
 }
 
@@ -240,15 +240,15 @@ fn paper(arguments: &Arguments) -> Result<Exit, Failure> {
         console::tell(demonstrated(demonstration.about, demonstration.sought, &found));
         shown.push(json!({
             "about": demonstration.about,
-            "broken": kind(demonstration.sought),
+            "violation": kind(demonstration.sought),
             "moves": found.moves,
             "states": found.states,
-            "trace": found.story,
+            "story": found.story,
             "end": found.end,
         }));
     }
     if arguments.json {
-        console::print(&format!("{}\n", json!({ "protocol": "paper", "broken": shown })))?;
+        console::print(&format!("{}\n", json!({ "protocol": "paper", "violation": shown })))?;
     }
     Ok(if shown.is_empty() { Exit::Done } else { Exit::Failed })
 }

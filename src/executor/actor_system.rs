@@ -1,4 +1,4 @@
-//! The stage: arbiters and actors are started here, and asked for an account when the run is over.
+//! The actor_system: arbiters and actors are started here, and asked for an report when the run is over.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -8,21 +8,21 @@ use actix::prelude::*;
 use crossbeam::channel;
 use rayon::ThreadPoolBuilder;
 
-use crate::base::parallel::{WORTH_HELP, accept_help};
+use crate::base::parallel::{PARALLEL_BODIES_MIN, set_pool};
 use crate::base::sync::lock;
-use crate::entity::{Account, EntityActor, GiveAccount, StepNow};
-use crate::executor::timewarp::{Runtime, Seat, share};
+use crate::entity::{EntityActor, EntityReport, ReportNow, StepNow};
+use crate::executor::timewarp::{ArbiterSlot, Runtime, actors_per_arbiter};
 use crate::protocol::Entity;
 use crate::rigid::RigidModel;
-use crate::rigid::forget_helped;
-use crate::runtime::affinity::begin_on_core;
+use crate::rigid::clear_pool_workspaces;
+use crate::runtime::affinity::pin_briefly;
 use crate::runtime::stats::thread_cpu;
 use crate::tvht::{BucketActor, Lane};
 
-/// How long an actor may take to give account of itself.
+/// How long an actor may take to give report of itself.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Ends the run when the stage is left, by whatever door: nobody is to wait for actors that are gone.
+/// Ends the run when the actor_system is left, by whatever door: nobody is to wait for actors that are gone.
 struct EndOnDrop(Arc<Runtime>);
 
 impl Drop for EndOnDrop {
@@ -32,42 +32,43 @@ impl Drop for EndOnDrop {
 }
 
 /// What is left when the actors have gone home.
-pub(super) struct Accounts {
+pub(super) struct ActorsReport {
     /// What all entities have done, and where some of them stood.
-    pub account: Account,
-    /// Processor time of every arbiter, in seconds and as a share of wall time.
+    pub report: EntityReport,
+    /// Processor time of every arbiter, in seconds and as a actors_per_arbiter of wall time.
     pub busy: Vec<Option<(f64, f64)>>,
     /// Wall time between the first step and the end.
     pub acted: Duration,
 }
 
-/// The thread that owns the actor system: starts arbiters and actors, waits for the end, and collects accounts.
-pub(super) fn stage(
+/// The thread that owns the actor system: starts arbiters and actors, waits for the end, and collects reports.
+pub(super) fn actor_system(
     runtime: &Arc<Runtime>,
     entities: Vec<Entity<RigidModel>>,
     cores: usize,
     lane: Lane,
-) -> Accounts {
+) -> ActorsReport {
     let _whatever_happens = EndOnDrop(runtime.clone());
     let system = System::new();
     system.block_on(async {
         let arbiters: Vec<Arbiter> = (0..cores).map(|_| Arbiter::new()).collect();
         for (number, arbiter) in arbiters.iter().enumerate() {
-            arbiter.spawn_fn(move || begin_on_core(number));
+            arbiter.spawn_fn(move || pin_briefly(number));
         }
-        let _ = runtime.seats.set(arbiters.iter().map(|arbiter| Seat::new(arbiter.handle())).collect());
+        let _ =
+            runtime.slots.set(arbiters.iter().map(|arbiter| ArbiterSlot::new(arbiter.handle())).collect());
         if lane == Lane::Actors {
             start_buckets(runtime, &arbiters).await;
         }
         start_entities(runtime, entities, &arbiters).await;
-        if cores > 1 && runtime.commons.model.world.bodies.at_start().len() >= WORTH_HELP {
+        if cores > 1 && runtime.shared.model.world.bodies.at_start().len() >= PARALLEL_BODIES_MIN {
             let pool = ThreadPoolBuilder::new()
                 .num_threads(cores)
                 .thread_name(|number| format!("helper-{number}"))
-                .start_handler(begin_on_core);
+                .start_handler(pin_briefly);
             // Without helpers it takes longer, and that is all.
             for (arbiter, pool) in arbiters.iter().zip(std::iter::repeat(pool.build().ok().map(Arc::new))) {
-                arbiter.spawn_fn(move || pool.into_iter().for_each(accept_help));
+                arbiter.spawn_fn(move || pool.into_iter().for_each(set_pool));
             }
         }
         let before = (processor_times(&arbiters).await, Instant::now());
@@ -77,27 +78,27 @@ pub(super) fn stage(
         }
         let acted = before.1.elapsed();
         let busy = busy_shares(&before.0, &processor_times(&arbiters).await, acted);
-        let finished = lock(&runtime.trouble).is_none() && runtime.unfinished.load(SeqCst) == 0;
-        let (account, all_answer) = accounts(runtime, finished).await;
+        let finished = lock(&runtime.failure).is_none() && runtime.unfinished.load(SeqCst) == 0;
+        let (report, all_answer) = reports(runtime, finished).await;
         for arbiter in &arbiters {
             arbiter.stop();
         }
         for arbiter in arbiters.into_iter().filter(|_| all_answer) {
             let _ = arbiter.join();
         }
-        forget_helped();
-        Accounts { account, busy, acted }
+        clear_pool_workspaces();
+        ActorsReport { report, busy, acted }
     })
 }
 
-/// Asks everybody for an account, each on its own arbiter. Says also whether all have answered.
-async fn accounts(runtime: &Arc<Runtime>, finished: bool) -> (Account, bool) {
-    let expected = runtime.tell_all(move || GiveAccount { finished });
+/// Asks everybody for an report, each on its own arbiter. Says also whether all have answered.
+async fn reports(runtime: &Arc<Runtime>, finished: bool) -> (EntityReport, bool) {
+    let expected = runtime.tell_all(move || ReportNow { finished });
     let asked = Instant::now();
     loop {
-        let mut all = Account::default();
-        for seat in runtime.seats() {
-            all.add(&lock(&seat.account));
+        let mut all = EntityReport::default();
+        for seat in runtime.slots() {
+            all.add(&lock(&seat.report));
         }
         // A handler that does not return: neither does its arbiter. It is left behind.
         if all.entities >= expected || asked.elapsed() > PATIENCE {
@@ -144,12 +145,12 @@ fn busy_shares(
     after: &[Option<Duration>],
     wall: Duration,
 ) -> Vec<Option<(f64, f64)>> {
-    let share = |(before, after): (&Option<Duration>, &Option<Duration>)| {
+    let actors_per_arbiter = |(before, after): (&Option<Duration>, &Option<Duration>)| {
         let spent = after.as_ref()?.saturating_sub(*before.as_ref()?).as_secs_f64();
         // Two clocks may disagree by a little.
         Some((spent, (spent / wall.as_secs_f64().max(1e-9)).min(1.0)))
     };
-    before.iter().zip(after).map(share).collect()
+    before.iter().zip(after).map(actors_per_arbiter).collect()
 }
 
 /// Starts every entity on its arbiter, neighbours together.
@@ -158,7 +159,7 @@ async fn start_entities(runtime: &Arc<Runtime>, entities: Vec<Entity<RigidModel>
     let shared = runtime.clone();
     let actor = move |entity, arbiter| EntityActor::new(entity, shared.clone(), arbiter);
     // Those for groups are shared out by themselves: most of them will have nothing to do.
-    let of_groups = entities.split_off(runtime.commons.free.min(entities.len()));
+    let of_groups = entities.split_off(runtime.shared.free.min(entities.len()));
     for entities in [entities, of_groups] {
         for address in start_all(entities, arbiters, actor.clone()).await {
             runtime.addresses.push(address);
@@ -169,7 +170,7 @@ async fn start_entities(runtime: &Arc<Runtime>, entities: Vec<Entity<RigidModel>
 /// Starts the buckets as actors.
 async fn start_buckets(runtime: &Arc<Runtime>, arbiters: &[Arbiter]) {
     let numbers: Vec<_> =
-        (0..runtime.commons.grid.buckets()).map(|number| (number as usize, number)).collect();
+        (0..runtime.shared.grid.buckets()).map(|number| (number as usize, number)).collect();
     let shared = runtime.clone();
     let actor = move |number, arbiter| BucketActor::new(number, shared.clone(), arbiter);
     let _ = runtime.buckets.set(start_all(numbers, arbiters, actor).await);
@@ -186,11 +187,11 @@ where
     A: Actor<Context = Context<A>>,
 {
     let count = parts.len();
-    let share = share(count, arbiters.len());
+    let actors_per_arbiter = actors_per_arbiter(count, arbiters.len());
     let (give, take) = channel::unbounded();
     let mut parts = parts.into_iter();
     for (at, arbiter) in arbiters.iter().enumerate() {
-        let part: Vec<_> = parts.by_ref().take(share).collect();
+        let part: Vec<_> = parts.by_ref().take(actors_per_arbiter).collect();
         let (give, actor) = (give.clone(), actor.clone());
         arbiter.spawn_fn(move || {
             for (number, what) in part {

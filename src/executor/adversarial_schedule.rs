@@ -8,7 +8,7 @@ use crate::protocol::EntityId;
 
 /// Something that may happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum Choice {
     /// The oldest message of a channel is handed over.
     Deliver {
         /// Who sent it.
@@ -37,7 +37,7 @@ enum Ranked {
 
 /// The scheduler.
 #[derive(Clone, Debug)]
-pub struct Adversary {
+pub struct AdversarialSchedule {
     random: u64,
     /// Decides the ranks until they change.
     ranks: u64,
@@ -46,13 +46,13 @@ pub struct Adversary {
     patience: u64,
 }
 
-impl Adversary {
+impl AdversarialSchedule {
     /// One of very many.
     pub fn new(seed: u64) -> Self {
         let random = stir(seed, 0x243f_6a88_85a3_08d3);
         let ranked = [Ranked::Each, Ranked::Each, Ranked::Receivers, Ranked::Senders, Ranked::Kinds];
         let patience = [1, 1, 5, 30, 300];
-        Adversary {
+        AdversarialSchedule {
             random,
             ranks: random,
             ranked: ranked[(random >> 20) as usize % ranked.len()],
@@ -61,7 +61,7 @@ impl Adversary {
     }
 
     /// The one of several actions that goes first. The order in which they are given matters not.
-    pub fn choose(&mut self, actions: impl Iterator<Item = Action>) -> Option<Action> {
+    pub fn choose(&mut self, actions: impl Iterator<Item = Choice>) -> Option<Choice> {
         self.random = stir(self.random, 1);
         if self.random.is_multiple_of(self.patience) {
             self.ranks = self.random;
@@ -70,9 +70,9 @@ impl Adversary {
     }
 
     /// The rank of an action; among equals, chance decides.
-    fn rank(&self, action: &Action) -> (u64, u64) {
+    fn rank(&self, action: &Choice) -> (u64, u64) {
         let (group, each) = match *action {
-            Action::Deliver { from, to, is_answer } => {
+            Choice::Deliver { from, to, is_answer } => {
                 let each = u64::from(from.0) << 32 | u64::from(to.0);
                 let group = match self.ranked {
                     Ranked::Each => each,
@@ -82,7 +82,7 @@ impl Adversary {
                 };
                 (group, each)
             }
-            Action::Step(id) => {
+            Choice::Step(id) => {
                 let each = u64::from(id.0) << 32 | u64::from(id.0);
                 let group = match self.ranked {
                     Ranked::Each => each,
@@ -112,14 +112,14 @@ mod tests {
     #[test]
     fn everything_happens_at_some_time() {
         let deliver =
-            |from, to, is_answer| Action::Deliver { from: EntityId(from), to: EntityId(to), is_answer };
+            |from, to, is_answer| Choice::Deliver { from: EntityId(from), to: EntityId(to), is_answer };
         let actions =
-            [deliver(0, 1, false), deliver(1, 0, true), deliver(2, 1, true), Action::Step(EntityId(3))];
+            [deliver(0, 1, false), deliver(1, 0, true), deliver(2, 1, true), Choice::Step(EntityId(3))];
         for seed in 0..200 {
-            let mut adversary = Adversary::new(seed);
+            let mut schedule = AdversarialSchedule::new(seed);
             let mut chosen = [false; 4];
             for _ in 0..20_000 {
-                let action = adversary.choose(actions.iter().copied()).expect("there are some");
+                let action = schedule.choose(actions.iter().copied()).expect("there are some");
                 chosen[actions.iter().position(|known| *known == action).expect("one of them")] = true;
             }
             assert_eq!(chosen, [true; 4], "seed {seed}");

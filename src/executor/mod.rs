@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::base::digest::Digester;
 use crate::base::frame::Frame;
-use crate::islands::{BridgeSettings, Bridging};
+use crate::islands::{IslandModel, IslandSettings};
 use crate::overlap::OverlapSettings;
 use crate::physics::World;
 use crate::protocol::Stats;
@@ -22,14 +22,14 @@ use crate::rigid::RigidModel;
 pub use crate::runtime::error::RunError;
 use crate::runtime::inputs::Inputs;
 pub use crate::runtime::shared::Tuning;
-pub use crate::runtime::stats::Census;
+pub use crate::runtime::stats::RunStats;
 pub use crate::runtime::trace::Tracer;
 use crate::scene::{Scene, SceneError};
 pub use report::{Report, Tally};
 
 /// How a run is carried out. The result is the same for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sync {
+pub enum SyncMode {
     /// The plain loop over ticks that defines the result.
     #[default]
     Sequential,
@@ -46,20 +46,20 @@ pub enum Sync {
     Overlap,
 }
 
-impl Sync {
+impl SyncMode {
     /// All of them, with the names used on the command line.
-    pub const ALL: &[(&str, Sync)] = &[
-        ("sequential", Sync::Sequential),
-        ("timewarp", Sync::Timewarp),
-        ("loop", Sync::Loop),
-        ("chaos", Sync::Chaos),
-        ("rollback-check", Sync::RollbackCheck),
-        ("overlap", Sync::Overlap),
+    pub const ALL: &[(&str, SyncMode)] = &[
+        ("sequential", SyncMode::Sequential),
+        ("timewarp", SyncMode::Timewarp),
+        ("loop", SyncMode::Loop),
+        ("chaos", SyncMode::Chaos),
+        ("rollback-check", SyncMode::RollbackCheck),
+        ("overlap", SyncMode::Overlap),
     ];
 
     /// Those that all have the same result, to the bit.
-    pub fn same_result() -> impl Iterator<Item = (&'static str, Sync)> {
-        Self::ALL.iter().copied().filter(|(_, sync)| *sync != Sync::Overlap)
+    pub fn same_result() -> impl Iterator<Item = (&'static str, SyncMode)> {
+        Self::ALL.iter().copied().filter(|(_, sync)| *sync != SyncMode::Overlap)
     }
 
     /// Its name on the command line.
@@ -98,7 +98,7 @@ pub struct Job<'a> {
 #[derive(Clone)]
 pub struct Simulation {
     world: Arc<World>,
-    sync: Sync,
+    sync: SyncMode,
     cores: usize,
     tuning: Tuning,
     chaos_seed: u64,
@@ -107,16 +107,16 @@ pub struct Simulation {
     inputs: Option<Inputs>,
     tracer: Option<Arc<Tracer>>,
     overlap: OverlapSettings,
-    bridge: Option<BridgeSettings>,
+    bridge: Option<IslandSettings>,
 }
 
 impl Simulation {
-    /// Checks and compiles a scene. Scenes with joints are run by [`Sync::Overlap`], others by [`Sync::Sequential`],
+    /// Checks and compiles a scene. Scenes with joints are run by [`SyncMode::Overlap`], others by [`SyncMode::Sequential`],
     /// unless something else is said.
     pub fn new(scene: &Scene) -> Result<Self, SceneError> {
         Ok(Simulation {
             world: Arc::new(World::new(scene)?),
-            sync: if scene.joints.is_empty() { Sync::default() } else { Sync::Overlap },
+            sync: if scene.joints.is_empty() { SyncMode::default() } else { SyncMode::Overlap },
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             tuning: Tuning::default(),
             chaos_seed: 0,
@@ -146,7 +146,7 @@ impl Simulation {
         self
     }
 
-    /// Chooses the order of [`Sync::Chaos`]. The result stays the same.
+    /// Chooses the order of [`SyncMode::Chaos`]. The result stays the same.
     pub fn chaos_seed(mut self, seed: u64) -> Self {
         self.chaos_seed = seed;
         self
@@ -158,7 +158,7 @@ impl Simulation {
         self
     }
 
-    /// Says how [`Sync::Overlap`] spreads the work. Changes its result.
+    /// Says how [`SyncMode::Overlap`] spreads the work. Changes its result.
     pub fn overlap(mut self, settings: OverlapSettings) -> Self {
         self.overlap = settings;
         self
@@ -166,7 +166,7 @@ impl Simulation {
 
     /// Hands bodies that stay in contact to groups that are solved together, and back when they come free; or does
     /// not. Changes the result, which then depends on the settings, and still not on how the run is carried out.
-    pub fn bridge(mut self, settings: Option<BridgeSettings>) -> Self {
+    pub fn bridge(mut self, settings: Option<IslandSettings>) -> Self {
         self.bridge = settings;
         self
     }
@@ -176,7 +176,7 @@ impl Simulation {
         if let Some(settings) = &self.bridge {
             self.check_bridge(settings)?;
         }
-        if self.sync == Sync::Overlap {
+        if self.sync == SyncMode::Overlap {
             if self.inputs.is_some() {
                 let fix = "act on the scene before it runs, or use another executor";
                 return Err(SceneError::new("inputs", "`--sync overlap` takes no inputs while it runs", fix));
@@ -191,36 +191,36 @@ impl Simulation {
         Err(SceneError::new("joint", problem, "use `--sync overlap`, or take the joints out of the scene"))
     }
 
-    fn check_bridge(&self, settings: &BridgeSettings) -> Result<(), SceneError> {
-        let refused = |problem: &str, fix| Err(SceneError::new("bridge", problem, fix));
+    fn check_bridge(&self, settings: &IslandSettings) -> Result<(), SceneError> {
+        let rejected = |problem: &str, fix| Err(SceneError::new("bridge", problem, fix));
         if !self.world.joints.is_empty() {
             let problem = "`--bridge auto` knows no joints, and this scene has some";
-            return refused(
+            return rejected(
                 problem,
                 "use `--sync overlap` without `--bridge`, or take the joints out of the scene",
             );
         }
-        if self.sync == Sync::Overlap {
+        if self.sync == SyncMode::Overlap {
             let problem = "`--sync overlap` solves all bodies together, so there is nobody to hand over";
-            return refused(problem, "leave `--bridge` out, or use `--sync timewarp`");
+            return rejected(problem, "leave `--bridge` out, or use `--sync timewarp`");
         }
         if self.inputs.is_some() {
             let problem = "a run with `--bridge auto` takes no inputs while it goes on";
-            return refused(problem, "act on the scene before it runs, or leave `--bridge` out");
+            return rejected(problem, "act on the scene before it runs, or leave `--bridge` out");
         }
         if self.tuning.history > 0 {
             let problem = "`--history` keeps time open in which `--bridge auto` has to decide";
-            return refused(problem, "leave `--history` or `--bridge` out");
+            return rejected(problem, "leave `--history` or `--bridge` out");
         }
         if self.tuning.cluster > 1 {
             let problem = "`--bridge auto` decides itself which bodies share a clock";
-            return refused(problem, "use `--cluster auto`, or leave `--bridge` out");
+            return rejected(problem, "use `--cluster auto`, or leave `--bridge` out");
         }
-        Bridging::new(&self.world, *settings).map(|_| ())
+        IslandModel::new(&self.world, *settings).map(|_| ())
     }
 
     /// Runs it another way. The result stays the same.
-    pub fn sync(mut self, sync: Sync) -> Self {
+    pub fn sync(mut self, sync: SyncMode) -> Self {
         self.sync = sync;
         self
     }
@@ -244,7 +244,7 @@ impl Simulation {
         self.run_watched(&mut |_, _, _| {}, on_frame)
     }
 
-    /// The same, and tells about every tick of [`Sync::Overlap`].
+    /// The same, and tells about every tick of [`SyncMode::Overlap`].
     pub fn run_watched(
         &self,
         on_tick: overlap::OnTick,
@@ -259,23 +259,23 @@ impl Simulation {
             report.see(&self.world, &frame, flow.is_break());
             flow
         };
-        let islands = self.bridge.map(|settings| Bridging::new(&self.world, settings)).transpose()?;
+        let islands = self.bridge.map(|settings| IslandModel::new(&self.world, settings)).transpose()?;
         let model = RigidModel { world: self.world.clone(), islands: islands.map(Arc::new) };
         let job = Job { model: &model, tuning: &self.tuning, inputs: self.inputs.as_ref() };
         let mut workers = None;
         let (tally, speculation) = match self.sync {
-            Sync::Sequential => (sequential::run(&model, job.inputs, &mut sink)?, None),
-            Sync::Timewarp => with_stats(timewarp::run(job, self.cores, self.tracer.clone(), &mut sink)?),
-            Sync::Loop => with_stats(single_thread::run(job, single_thread::Order::Sensible, &mut sink)?),
-            Sync::RollbackCheck => {
+            SyncMode::Sequential => (sequential::run(&model, job.inputs, &mut sink)?, None),
+            SyncMode::Timewarp => with_stats(timewarp::run(job, self.cores, self.tracer.clone(), &mut sink)?),
+            SyncMode::Loop => with_stats(single_thread::run(job, single_thread::Order::Sensible, &mut sink)?),
+            SyncMode::RollbackCheck => {
                 with_stats(single_thread::run(job, single_thread::Order::Twice, &mut sink)?)
             }
-            Sync::Chaos => with_stats(single_thread::run(
+            SyncMode::Chaos => with_stats(single_thread::run(
                 job,
                 single_thread::Order::Adversarial(self.chaos_seed),
                 &mut sink,
             )?),
-            Sync::Overlap => {
+            SyncMode::Overlap => {
                 let (tally, summary) =
                     overlap::run(&self.world, self.overlap, self.cores, on_tick, &mut sink)?;
                 workers = Some(summary);
@@ -287,6 +287,6 @@ impl Simulation {
     }
 }
 
-fn with_stats((tally, stats, census): (Tally, Stats, Census)) -> (Tally, Option<(Stats, Census)>) {
-    (tally, Some((stats, census)))
+fn with_stats((tally, stats, run_stats): (Tally, Stats, RunStats)) -> (Tally, Option<(Stats, RunStats)>) {
+    (tally, Some((stats, run_stats)))
 }

@@ -13,22 +13,22 @@ use actix::prelude::*;
 use crossbeam::channel::{self, Receiver, Sender};
 
 use crate::base::frame::Frame;
-use crate::base::panics::words_of;
+use crate::base::panics::panic_message;
 use crate::base::time::Tick;
 use crate::executor::{RunError, Tally};
-use crate::overlap::detect::Glance;
-use crate::overlap::step::{Answer, Orders};
+use crate::overlap::detect::DetectTask;
+use crate::overlap::step::{StepResult, StepTask};
 use crate::overlap::{OverlapSettings, OverlapSummary, Violation};
-use crate::overlap_bridge::{Bridge, Crew, Seen, TickReport, Worker};
+use crate::overlap_bridge::{Detected, OverlapCoordinator, TickReport, Worker, WorkerPool};
 use crate::physics::World;
-use crate::runtime::affinity::begin_on_core;
+use crate::runtime::affinity::pin_briefly;
 use crate::runtime::stats::thread_cpu;
 
 /// How long a worker waits for its next orders without going to sleep.
 const WATCHFUL: Duration = Duration::from_micros(300);
 
 /// What is told about a tick as soon as it is over.
-pub type OnTick<'a> = &'a mut dyn FnMut(Tick, &Bridge, &TickReport);
+pub type OnTick<'a> = &'a mut dyn FnMut(Tick, &OverlapCoordinator, &TickReport);
 
 /// Runs the world to its last tick, or until `sink` breaks.
 pub fn run(
@@ -38,8 +38,8 @@ pub fn run(
     on_tick: OnTick,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, OverlapSummary), RunError> {
-    let mut bridge = Bridge::new(world.clone(), settings)?;
-    let mut crew = ActorCrew::start(bridge.workers(), cores)?;
+    let mut bridge = OverlapCoordinator::new(world.clone(), settings)?;
+    let mut crew = ActorPool::start(bridge.workers(), cores)?;
     let mut summary = OverlapSummary::new(bridge.chosen());
     let mut tally = Tally::default();
     for tick in 0..=world.time.last_tick {
@@ -68,14 +68,14 @@ pub fn run(
     Ok((tally, summary))
 }
 
-fn check_finite(world: &World, bridge: &Bridge, tick: Tick) -> Result<(), RunError> {
+fn check_finite(world: &World, bridge: &OverlapCoordinator, tick: Tick) -> Result<(), RunError> {
     match bridge.states().iter().position(|state| !state.is_finite()) {
         Some(place) => Err(RunError::not_finite(world.bodies[place].id, tick)),
         None => Ok(()),
     }
 }
 
-fn frame(world: &World, bridge: &Bridge, tick: Tick) -> Frame {
+fn frame(world: &World, bridge: &OverlapCoordinator, tick: Tick) -> Frame {
     let states = world.bodies.iter().zip(bridge.states());
     Frame {
         index: tick / u64::from(world.time.ticks_per_frame),
@@ -89,14 +89,14 @@ fn frame(world: &World, bridge: &Bridge, tick: Tick) -> Frame {
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Step {
-    orders: Orders,
+    orders: StepTask,
 }
 
 /// Look who meets.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Look {
-    glance: Glance,
+    task: DetectTask,
 }
 
 /// Look whether there is anything to do, rather than go to sleep.
@@ -106,18 +106,18 @@ struct StayAwake;
 
 /// What a worker answers.
 enum Reply {
-    Seen(Seen),
-    Done(Answer),
+    Detected(Detected),
+    Done(StepResult),
 }
 
 /// A reply, or what a panic said.
-type Said = (usize, Result<Reply, String>);
+type WorkerReply = (usize, Result<Reply, String>);
 
 /// A worker and whom to answer.
 struct WorkerActor {
     number: usize,
     worker: Worker,
-    answers: Sender<Said>,
+    answers: Sender<WorkerReply>,
     /// Whether no other worker needs its thread.
     alone: bool,
     /// Until when it stays awake; nothing if it sleeps.
@@ -131,9 +131,9 @@ impl WorkerActor {
         let worker = &mut self.worker;
         let done = catch_unwind(AssertUnwindSafe(|| work(worker)));
         let cpu_s = thread_cpu().zip(before).map_or(0.0, |(now, then)| (now - then).as_secs_f64());
-        let said = done.map_err(|payload| words_of(&*payload).to_owned()).map(|reply| match reply {
-            Reply::Seen(seen) => Reply::Seen(Seen { cpu_s, ..seen }),
-            Reply::Done(answer) => Reply::Done(Answer { cpu_s, ..answer }),
+        let said = done.map_err(|payload| panic_message(&*payload).to_owned()).map(|reply| match reply {
+            Reply::Detected(seen) => Reply::Detected(Detected { cpu_s, ..seen }),
+            Reply::Done(answer) => Reply::Done(StepResult { cpu_s, ..answer }),
         });
         // Whoever no longer listens has ended the run.
         let _ = self.answers.send((self.number, said));
@@ -179,23 +179,23 @@ impl Handler<Look> for WorkerActor {
 
     fn handle(&mut self, look: Look, context: &mut Context<Self>) {
         self.answer(move |worker| {
-            Reply::Seen(Seen { meetings: worker.scout.look(&look.glance), cpu_s: 0.0 })
+            Reply::Detected(Detected { meetings: worker.detector_worker.look(&look.task), cpu_s: 0.0 })
         });
         self.stay_awake(context);
     }
 }
 
 /// Workers as actors, spread over arbiters.
-struct ActorCrew {
+struct ActorPool {
     workers: Vec<Addr<WorkerActor>>,
-    answers: Receiver<Said>,
+    answers: Receiver<WorkerReply>,
     /// Dropped to end the actors.
     stop: Option<Sender<()>>,
     stage: Option<JoinHandle<()>>,
     tick: Tick,
 }
 
-impl ActorCrew {
+impl ActorPool {
     fn start(workers: Vec<Worker>, cores: usize) -> Result<Self, RunError> {
         let (give_answers, answers) = channel::unbounded();
         let (give_workers, started) = channel::bounded(1);
@@ -206,11 +206,11 @@ impl ActorCrew {
             .spawn(move || stage(workers, arbiters, &give_answers, &give_workers, &stopped))
             .map_err(|error| RunError::NoThread(error.to_string()))?;
         let workers = started.recv().map_err(|_| RunError::Stalled("no worker could be started".into()))?;
-        Ok(ActorCrew { workers, answers, stop: Some(stop), stage: Some(stage), tick: 0 })
+        Ok(ActorPool { workers, answers, stop: Some(stop), stage: Some(stage), tick: 0 })
     }
 }
 
-impl ActorCrew {
+impl ActorPool {
     /// One reply of every worker, in the order of workers.
     fn replies(&self) -> Result<Vec<Reply>, RunError> {
         let mut replies: Vec<Option<Reply>> = self.workers.iter().map(|_| None).collect();
@@ -228,14 +228,14 @@ impl ActorCrew {
 fn stage(
     workers: Vec<Worker>,
     arbiters: usize,
-    answers: &Sender<Said>,
+    answers: &Sender<WorkerReply>,
     give: &Sender<Vec<Addr<WorkerActor>>>,
     stopped: &Receiver<()>,
 ) {
     System::new().block_on(async {
         let arbiters: Vec<Arbiter> = (0..arbiters).map(|_| Arbiter::new()).collect();
         for (number, arbiter) in arbiters.iter().enumerate() {
-            arbiter.spawn_fn(move || begin_on_core(number));
+            arbiter.spawn_fn(move || pin_briefly(number));
         }
         let alone = arbiters.len() > 1 && arbiters.len() == workers.len();
         let workers = workers.into_iter().enumerate().map(|(number, worker)| {
@@ -255,18 +255,18 @@ fn stage(
     });
 }
 
-impl Crew for ActorCrew {
+impl WorkerPool for ActorPool {
     type Error = RunError;
 
-    fn look(&mut self, glances: Vec<Glance>) -> Result<Vec<Seen>, RunError> {
-        for (worker, glance) in self.workers.iter().zip(glances) {
-            worker.do_send(Look { glance });
+    fn look(&mut self, tasks: Vec<DetectTask>) -> Result<Vec<Detected>, RunError> {
+        for (worker, task) in self.workers.iter().zip(tasks) {
+            worker.do_send(Look { task });
         }
-        let seen = |reply| if let Reply::Seen(seen) = reply { Some(seen) } else { None };
+        let seen = |reply| if let Reply::Detected(seen) = reply { Some(seen) } else { None };
         Ok(self.replies()?.into_iter().filter_map(seen).collect())
     }
 
-    fn step(&mut self, orders: Vec<Orders>) -> Result<Vec<Answer>, RunError> {
+    fn step(&mut self, orders: Vec<StepTask>) -> Result<Vec<StepResult>, RunError> {
         for (worker, orders) in self.workers.iter().zip(orders) {
             worker.do_send(Step { orders });
         }
@@ -275,7 +275,7 @@ impl Crew for ActorCrew {
     }
 }
 
-impl Drop for ActorCrew {
+impl Drop for ActorPool {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(stage) = self.stage.take() {

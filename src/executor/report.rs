@@ -3,14 +3,14 @@
 use crate::base::digest::Digest;
 use crate::base::frame::Frame;
 use crate::base::time::Tick;
-use crate::islands::BridgeSummary;
+use crate::islands::IslandSummary;
 use crate::overlap::OverlapSummary;
 use crate::physics::World;
 use crate::physics::energy::Totals;
 use crate::protocol::Stats;
-use crate::runtime::island_epochs::Epochs;
-use crate::runtime::shared::Commons;
-use crate::runtime::stats::Census;
+use crate::runtime::island_epochs::IslandEpochs;
+use crate::runtime::shared::Shared;
+use crate::runtime::stats::RunStats;
 
 /// What an executor counts while it runs. The same for every executor.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,7 +24,7 @@ pub struct Tally {
     /// Ticks that were computed.
     pub ticks: Tick,
     /// Groups and hand-overs, if there was a bridge.
-    pub bridge: Option<BridgeSummary>,
+    pub bridge: Option<IslandSummary>,
 }
 
 /// The outcome of a run.
@@ -37,7 +37,7 @@ pub struct Report {
     /// What speculation did, if the executor speculates.
     pub speculation: Option<Stats>,
     /// What else was counted meanwhile, if the executor speculates. Depends on the schedule.
-    pub census: Option<Census>,
+    pub run_stats: Option<RunStats>,
     /// What workers did, if there were workers. Times depend on the machine.
     pub overlap: Option<OverlapSummary>,
     /// Frames committed.
@@ -60,7 +60,7 @@ impl Report {
             bodies: world.bodies.len(),
             tally: Tally::default(),
             speculation: None,
-            census: None,
+            run_stats: None,
             overlap: None,
             frames: 0,
             seconds: 0.0,
@@ -87,11 +87,11 @@ impl Report {
         mut self,
         world: &World,
         tally: Tally,
-        speculation: Option<(Stats, Census)>,
+        speculation: Option<(Stats, RunStats)>,
         digest: Digest,
     ) -> Self {
         self.tally = tally;
-        (self.speculation, self.census) = speculation.unzip();
+        (self.speculation, self.run_stats) = speculation.unzip();
         self.digest = digest;
         self.interrupted = self.frames < world.time.frame_count();
         self
@@ -112,12 +112,12 @@ impl Report {
 }
 
 /// The tally of a finished run, from the statistics of all entities.
-pub(super) fn tally(commons: &Commons, stats: &Stats, ticks: Tick) -> Tally {
+pub(super) fn tally(shared: &Shared, stats: &Stats, ticks: Tick) -> Tally {
     Tally {
         contacts: stats.new_touches,
         contact_ticks: stats.touches,
         max_overlap_m: stats.overlap_m,
         ticks,
-        bridge: commons.epochs.as_ref().map(Epochs::summary),
+        bridge: shared.epochs.as_ref().map(IslandEpochs::summary),
     }
 }

@@ -15,16 +15,18 @@ use crate::base::state::BodyState;
 use crate::base::time::Tick;
 use crate::executor::sequential_islands::Groups;
 use crate::executor::{RunError, Tally};
-use crate::islands::{Bridging, KnownPair, static_partner};
+use crate::islands::{IslandModel, KnownPair, static_partner};
 use crate::physics::collision::broad_phase::Grid;
-use crate::physics::local_solver::{Inertial, Meetings, PairMemory, Participant, Partner, Responder, Touch};
-use crate::physics::{Deed, Flight, FlightCursor, World, touching, touching_static};
+use crate::physics::local_solver::{
+    ContactConstraint, ContactPairs, LocalSolver, PairCache, Partner, SolverBody, SolverMass,
+};
+use crate::physics::{Flight, FlightCursor, InputKind, World, touching, touching_static};
 use crate::rigid::RigidModel;
-use crate::runtime::inputs::tick_queue::Desk;
+use crate::runtime::inputs::tick_queue::TickQueue;
 use crate::runtime::inputs::{self, Entry, Inputs};
 
 /// Who touches whom: the place of a body in the world's list, and its partner.
-type Pair = (u32, Partner);
+type PairKey = (u32, Partner);
 
 /// Runs the world to its last tick, or until `sink` breaks.
 pub fn run(
@@ -32,9 +34,9 @@ pub fn run(
     inputs: Option<&Inputs>,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<Tally, RunError> {
-    let (desk, _opened) = inputs::open(inputs, |known| {
-        let desk = Arc::new(Desk::new(known));
-        (desk.clone(), desk)
+    let (tick_queue, _opened) = inputs::open(inputs, |known| {
+        let tick_queue = Arc::new(TickQueue::new(known));
+        (tick_queue.clone(), tick_queue)
     })?;
     let mut run = Run::new(world, islands.as_deref());
     for tick in 0..=world.time.last_tick {
@@ -46,7 +48,7 @@ pub fn run(
         run.find_touches();
         if tick < world.time.last_tick {
             run.respond(tick);
-            run.act(tick, &desk.pass(tick));
+            run.act(tick, &tick_queue.pass(tick));
         }
         run.tally.ticks = tick;
     }
@@ -64,22 +66,22 @@ struct Run<'a> {
     radii: Vec<f64>,
     grid: Grid,
     /// Bodies that touch something at this tick, and the place of every body among them.
-    participants: Vec<Participant<'a>>,
-    seats: Vec<Option<u32>>,
+    bodies: Vec<SolverBody<'a>>,
+    arbiters_of: Vec<Option<u32>>,
     /// What touches at this tick, and who: pairs of bodies in order, then touches with static geometry in order.
-    meetings: Meetings,
-    pairs: Vec<Pair>,
+    pairs: ContactPairs,
+    pair_keys: Vec<PairKey>,
     /// What touched pairs remember from the tick before, in the same order.
-    memories: Vec<(Pair, PairMemory)>,
+    memories: Vec<(PairKey, PairCache)>,
     /// The same of the tick before, once those of this tick are being found.
-    former: Vec<(Pair, PairMemory)>,
+    former: Vec<(PairKey, PairCache)>,
     groups: Option<Groups<'a>>,
-    responder: Responder,
+    solver: LocalSolver,
     tally: Tally,
 }
 
 impl<'a> Run<'a> {
-    fn new(world: &'a World, islands: Option<&'a Bridging>) -> Self {
+    fn new(world: &'a World, islands: Option<&'a IslandModel>) -> Self {
         let start = |state: &BodyState| FlightCursor::new(Flight { since: 0, origin: *state });
         let bodies = world.bodies.at_start();
         let mut run = Run {
@@ -90,14 +92,14 @@ impl<'a> Run<'a> {
             positions: Vec::new(),
             radii: Vec::new(),
             grid: Grid::default(),
-            participants: Vec::new(),
-            seats: vec![None; bodies.len()],
-            meetings: Meetings::default(),
-            pairs: Vec::new(),
+            bodies: Vec::new(),
+            arbiters_of: vec![None; bodies.len()],
+            pairs: ContactPairs::default(),
+            pair_keys: Vec::new(),
             memories: Vec::new(),
             former: Vec::new(),
             groups: islands.map(|islands| Groups::new(world, islands)),
-            responder: Responder::default(),
+            solver: LocalSolver::default(),
             tally: Tally::default(),
         };
         run.take_roll();
@@ -145,16 +147,16 @@ impl<'a> Run<'a> {
 
     /// Everything that touches at this tick, with what it remembers from the tick before.
     fn find_touches(&mut self) {
-        self.participants.clear();
-        self.seats.fill(None);
-        self.meetings.clear();
+        self.bodies.clear();
+        self.arbiters_of.fill(None);
         self.pairs.clear();
+        self.pair_keys.clear();
         let world = self.world;
         let memories = std::mem::take(&mut self.memories);
         let mut known = Recall { memories: &memories, at: 0 };
         let groups = self.groups.take();
         let mut grid = std::mem::take(&mut self.grid);
-        for &(a, b) in grid.pairs(&self.positions, &self.radii, world.rule.vicinity) {
+        for &(a, b) in grid.pairs(&self.positions, &self.radii, world.rule.broad_margin_m) {
             let (a, b) = (self.present[a as usize], self.present[b as usize]);
             if groups.as_ref().is_some_and(|groups| groups.are_together(a, b)) {
                 continue;
@@ -165,12 +167,12 @@ impl<'a> Run<'a> {
                 let pair = (a, Partner::Body(body_b.id));
                 let memory = known.recall(pair, &mut self.tally);
                 let (a, b) = (self.seat(a), self.seat(b));
-                let sides =
-                    (&self.participants[a as usize].inertial, &self.participants[b as usize].inertial);
+                let sides = (&self.bodies[a as usize].mass, &self.bodies[b as usize].mass);
                 let surface = body_a.surface.combined(&body_b.surface);
-                let touch = Touch::new(&manifold, surface, sides.0, sides.1, &memory, &world.rule);
-                self.meetings.push(&self.participants, &world.rule, (a, Some(b), pair.1), touch);
-                self.pairs.push(pair);
+                let touch =
+                    ContactConstraint::new(&manifold, surface, sides.0, sides.1, &memory, &world.rule);
+                self.pairs.push(&self.bodies, &world.rule, (a, Some(b), pair.1), touch);
+                self.pair_keys.push(pair);
             }
         }
         self.grid = grid;
@@ -181,51 +183,52 @@ impl<'a> Run<'a> {
                 continue;
             }
             let (body, state) = (&world.bodies[place], self.states[place]);
-            let bounds = body.shape.aabb(state.x, &state.q).grown(world.rule.vicinity);
-            world.static_index.near(&bounds, &mut near);
+            let bounds = body.shape.aabb(state.x, &state.q).grown(world.rule.broad_margin_m);
+            world.static_bvh.near(&bounds, &mut near);
             for object in near.iter().map(|at| &world.statics[*at as usize]) {
                 if let Some(manifold) = touching_static(&world.rule, body, &state, object) {
                     let pair = (place as u32, Partner::Static(object.id));
                     let memory = known.recall(pair, &mut self.tally);
                     let a = self.seat(place as u32);
-                    let (side, fixed) = (&self.participants[a as usize].inertial, Inertial::fixed(object.x));
+                    let (side, fixed) = (&self.bodies[a as usize].mass, SolverMass::fixed(object.x));
                     let surface = body.surface.combined(&object.surface);
-                    let touch = Touch::new(&manifold, surface, side, &fixed, &memory, &world.rule);
-                    self.meetings.push(&self.participants, &world.rule, (a, None, pair.1), touch);
-                    self.pairs.push(pair);
+                    let touch =
+                        ContactConstraint::new(&manifold, surface, side, &fixed, &memory, &world.rule);
+                    self.pairs.push(&self.bodies, &world.rule, (a, None, pair.1), touch);
+                    self.pair_keys.push(pair);
                 }
             }
         }
         (self.groups, self.former) = (groups, memories);
-        self.tally.contact_ticks += self.meetings.list().len() as u64;
-        for meeting in self.meetings.list() {
-            self.tally.max_overlap_m = self.tally.max_overlap_m.max(-meeting.gap);
+        self.tally.contact_ticks += self.pairs.list().len() as u64;
+        for pair in self.pairs.list() {
+            self.tally.max_overlap_m = self.tally.max_overlap_m.max(-pair.gap);
         }
     }
 
     /// The place of a body among those that touch something.
     fn seat(&mut self, body: u32) -> u32 {
         let place = body as usize;
-        *self.seats[place].get_or_insert_with(|| {
-            self.participants.push(Participant::new(&self.world.bodies[place], self.states[place]));
-            self.participants.len() as u32 - 1
+        *self.arbiters_of[place].get_or_insert_with(|| {
+            self.bodies.push(SolverBody::new(&self.world.bodies[place], self.states[place]));
+            self.bodies.len() as u32 - 1
         })
     }
 
     /// Lets what touches act, and starts new flights.
     fn respond(&mut self, tick: Tick) {
-        self.responder.respond(self.world, &self.participants, &mut self.meetings);
-        for (body, seat) in self.seats.iter().enumerate() {
+        self.solver.respond(self.world, &self.bodies, &mut self.pairs);
+        for (body, seat) in self.arbiters_of.iter().enumerate() {
             if let Some(seat) = seat.map(|seat| seat as usize) {
-                let participant = &self.participants[seat];
-                let flight = self.responder.onward(self.world, tick, seat, participant, &self.meetings);
+                let solver_body = &self.bodies[seat];
+                let flight = self.solver.onward(self.world, tick, seat, solver_body, &self.pairs);
                 self.flights[body] = Some(FlightCursor::new(flight));
             }
         }
         self.advance_groups(tick);
         self.memories.clear();
-        let memory = |(at, pair): (usize, &Pair)| (*pair, self.meetings.touch(at).memory());
-        self.memories.extend(self.pairs.iter().enumerate().map(memory));
+        let memory = |(at, pair): (usize, &PairKey)| (*pair, self.pairs.touch(at).memory());
+        self.memories.extend(self.pair_keys.iter().enumerate().map(memory));
     }
 
     /// Lets groups go on from where others have pushed their bodies.
@@ -233,9 +236,9 @@ impl<'a> Run<'a> {
         let Some(groups) = &mut self.groups else { return };
         let world = self.world;
         let mut pushed = self.states.clone();
-        for (body, seat) in self.seats.iter().enumerate() {
+        for (body, seat) in self.arbiters_of.iter().enumerate() {
             if let Some(seat) = seat.map(|seat| seat as usize) {
-                pushed[body] = self.responder.pushed(world, seat, &self.participants[seat]);
+                pushed[body] = self.solver.pushed(world, seat, &self.bodies[seat]);
             }
         }
         let partner = |partner: &Partner| match partner {
@@ -255,21 +258,21 @@ impl<'a> Run<'a> {
     /// Lets those outside act.
     fn act(&mut self, tick: Tick, entries: &[Entry]) {
         for entry in entries {
-            let (body, deed) = (entry.action.body, &entry.action.deed);
+            let (body, kind) = (entry.action.body, &entry.action.kind);
             let place = body as usize;
             if self.flights.len() <= place {
                 self.flights.resize(place + 1, None);
                 self.states.resize(place + 1, BodyState::at_rest(Vec3::zeros()));
-                self.seats.resize(place + 1, None);
+                self.arbiters_of.resize(place + 1, None);
             }
-            self.flights[place] = match (&self.flights[place], deed) {
-                (Some(onward), deed) => self.world.acted_on(tick, body, onward.flight(), deed),
-                (None, Deed::Appear(state)) => Some(Flight { since: tick, origin: *state }),
+            self.flights[place] = match (&self.flights[place], kind) {
+                (Some(onward), kind) => self.world.acted_on(tick, body, onward.flight(), kind),
+                (None, InputKind::Spawn(state)) => Some(Flight { since: tick, origin: *state }),
                 (None, _) => None,
             }
             .map(FlightCursor::new);
         }
-        if entries.iter().any(|entry| matches!(entry.action.deed, Deed::Appear(_) | Deed::Vanish)) {
+        if entries.iter().any(|entry| matches!(entry.action.kind, InputKind::Spawn(_) | InputKind::Despawn)) {
             self.take_roll();
         }
     }
@@ -277,12 +280,12 @@ impl<'a> Run<'a> {
 
 /// Looks up memories of pairs that come in the order of the list.
 struct Recall<'a> {
-    memories: &'a [(Pair, PairMemory)],
+    memories: &'a [(PairKey, PairCache)],
     at: usize,
 }
 
 impl Recall<'_> {
-    fn recall(&mut self, pair: Pair, tally: &mut Tally) -> PairMemory {
+    fn recall(&mut self, pair: PairKey, tally: &mut Tally) -> PairCache {
         while self.memories.get(self.at).is_some_and(|(known, _)| in_order(known, &pair)) {
             self.at += 1;
         }
@@ -290,14 +293,14 @@ impl Recall<'_> {
             Some((known, memory)) if *known == pair => memory.clone(),
             _ => {
                 tally.contacts += 1;
-                PairMemory::default()
+                PairCache::default()
             }
         }
     }
 }
 
 /// Whether `a` stands before `b` in the list: pairs of bodies first, then touches with static geometry.
-fn in_order(a: &Pair, b: &Pair) -> bool {
-    let is_static = |pair: &Pair| matches!(pair.1, Partner::Static(_));
+fn in_order(a: &PairKey, b: &PairKey) -> bool {
+    let is_static = |pair: &PairKey| matches!(pair.1, Partner::Static(_));
     (is_static(a), a) < (is_static(b), b)
 }

@@ -10,17 +10,19 @@ use std::sync::Arc;
 
 use crate::base::frame::Frame;
 use crate::base::time::Tick;
-use crate::executor::adversarial_schedule::{Action, Adversary};
+use crate::executor::adversarial_schedule::{AdversarialSchedule, Choice};
 use crate::executor::report::tally;
 use crate::executor::{Job, RunError, Tally};
-use crate::gvt::FrameFeed;
+use crate::gvt::GvtAggregator;
 use crate::physics::Flight;
-use crate::protocol::{Entity, EntityId, Forward, Message, Now, Outbox, Place, Stats, Step, Track};
+use crate::protocol::{
+    BodyIndex, Entity, EntityId, Forward, Message, Outbox, Stats, Step, Track, VirtualTimes,
+};
 use crate::rigid::RigidModel;
-use crate::runtime::inputs::queue::Letterbox;
+use crate::runtime::inputs::queue::InputQueue;
 use crate::runtime::inputs::{self, Entry};
-use crate::runtime::shared::{Commons, is_birth};
-use crate::runtime::stats::{Census, Meter, Rounds, Stocktaking};
+use crate::runtime::shared::{Shared, is_spawn};
+use crate::runtime::stats::{CoreCounters, GvtStats, MemorySampler, RunStats};
 
 /// Who acts from outside, in the place of a sender.
 const OUTSIDE: EntityId = EntityId(u32::MAX);
@@ -40,13 +42,13 @@ pub enum Order {
 }
 
 /// What can be seen from outside after each thing that has happened.
-pub struct Glimpse<'a> {
+pub struct StepView<'a> {
     /// Who has just stepped or handled a message.
     pub acted: EntityId,
     /// Everybody.
     pub entities: &'a [Entity<RigidModel>],
     /// What they share.
-    pub commons: &'a Commons,
+    pub shared: &'a Shared,
 }
 
 /// Runs a job to its last tick, or until `sink` breaks.
@@ -54,7 +56,7 @@ pub fn run(
     job: Job,
     order: Order,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
-) -> Result<(Tally, Stats, Census), RunError> {
+) -> Result<(Tally, Stats, RunStats), RunError> {
     run_counted(job, order, &mut |_| {}, sink)
 }
 
@@ -62,7 +64,7 @@ pub fn run(
 pub fn run_watched(
     job: Job,
     order: Order,
-    watch: &mut dyn FnMut(&Glimpse),
+    watch: &mut dyn FnMut(&StepView),
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, Stats), RunError> {
     let (tally, stats, _) = run_counted(job, order, watch, sink)?;
@@ -72,32 +74,34 @@ pub fn run_watched(
 fn run_counted(
     job: Job,
     order: Order,
-    watch: &mut dyn FnMut(&Glimpse),
+    watch: &mut dyn FnMut(&StepView),
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
-) -> Result<(Tally, Stats, Census), RunError> {
+) -> Result<(Tally, Stats, RunStats), RunError> {
     let (mut run, _opened) = inputs::open(job.inputs, |known| {
         let run = Run::new(job, order, known);
-        (run.letterbox.clone(), run)
+        (run.input_queue.clone(), run)
     })?;
-    let mut feed = FrameFeed::new();
-    let flow = run.carry_on(&mut feed, watch, sink);
-    run.letterbox.close();
-    feed.trouble()?;
+    let mut aggregator = GvtAggregator::new();
+    let flow = run.carry_on(&mut aggregator, watch, sink);
+    run.input_queue.close();
+    aggregator.failure()?;
     let mut stats = Stats::default();
     for entity in &mut run.entities {
         stats.add(&if flow.is_continue() { entity.finish(job.model) } else { *entity.stats() });
     }
-    let ticks = if flow.is_continue() { job.model.world.time.last_tick } else { run.commons.counters.gvt() };
-    let meters = std::iter::once(&run.meter);
-    run.stock.look_now(&run.commons, std::iter::once(&run.meter));
-    let census = Census::of(meters, &run.rounds, &run.stock, run.commons.limits.window, &[]);
-    Ok((tally(&run.commons, &stats, ticks), stats, census))
+    let ticks =
+        if flow.is_continue() { job.model.world.time.last_tick } else { run.shared.lvt_histogram.gvt() };
+    let core_counters = std::iter::once(&run.core_counters);
+    run.memory_sampler.look_now(&run.shared, std::iter::once(&run.core_counters));
+    let run_stats =
+        RunStats::of(core_counters, &run.rounds, &run.memory_sampler, run.shared.limits.window, &[]);
+    Ok((tally(&run.shared, &stats, ticks), stats, run_stats))
 }
 
 struct Run {
-    commons: Arc<Commons>,
+    shared: Arc<Shared>,
     entities: Vec<Entity<RigidModel>>,
-    letterbox: Arc<Letterbox>,
+    input_queue: Arc<InputQueue>,
     takes_inputs: bool,
     /// What is on its way between each two entities, in order.
     channels: BTreeMap<(EntityId, EntityId), VecDeque<Mail>>,
@@ -109,12 +113,12 @@ struct Run {
     /// Entities that wait for global virtual time to reach a tick.
     waiting: BTreeMap<Tick, Vec<EntityId>>,
     out: Outbox<RigidModel>,
-    adversary: Option<Adversary>,
+    schedule: Option<AdversarialSchedule>,
     /// What each entity did in the step that it is to do again, if steps are done twice.
-    rehearsals: Option<Vec<Option<Rehearsal>>>,
-    meter: Meter,
-    rounds: Rounds,
-    stock: Stocktaking,
+    redo_checks: Option<Vec<Option<RedoCheck>>>,
+    core_counters: CoreCounters,
+    rounds: GvtStats,
+    memory_sampler: MemorySampler,
 }
 
 /// Something on its way to an entity.
@@ -128,7 +132,7 @@ enum Mail {
 }
 
 /// A step that has been taken back, to be compared with its repetition.
-struct Rehearsal {
+struct RedoCheck {
     first: Tick,
     last: Tick,
     track: Arc<Track<RigidModel>>,
@@ -138,41 +142,41 @@ struct Rehearsal {
 
 impl Run {
     fn new(job: Job, order: Order, known: &[Entry]) -> Self {
-        let (commons, entities) = Commons::new(job.model, job.tuning, 1, known);
-        let commons = Arc::new(commons);
+        let (shared, entities) = Shared::new(job.model, job.tuning, 1, known);
+        let shared = Arc::new(shared);
         if job.inputs.is_some() {
             // Who watches the frames may act on what they show.
-            commons.counters.set_ceiling(0);
+            shared.lvt_histogram.set_ceiling(0);
         }
         Run {
             ready: entities.iter().map(Entity::id).collect(),
             is_ready: vec![true; entities.len()],
-            letterbox: Arc::new(Letterbox::new(commons.clone())),
+            input_queue: Arc::new(InputQueue::new(shared.clone())),
             takes_inputs: job.inputs.is_some(),
-            commons,
-            rehearsals: (order == Order::Twice).then(|| entities.iter().map(|_| None).collect()),
+            shared,
+            redo_checks: (order == Order::Twice).then(|| entities.iter().map(|_| None).collect()),
             entities,
             channels: BTreeMap::new(),
             mail: VecDeque::new(),
             waiting: BTreeMap::new(),
             out: Outbox::default(),
-            adversary: match order {
+            schedule: match order {
                 Order::Sensible | Order::Twice => None,
-                Order::Adversarial(seed) => Some(Adversary::new(seed)),
+                Order::Adversarial(seed) => Some(AdversarialSchedule::new(seed)),
             },
-            meter: Meter::default(),
-            rounds: Rounds::default(),
-            stock: Stocktaking::new(),
+            core_counters: CoreCounters::default(),
+            rounds: GvtStats::default(),
+            memory_sampler: MemorySampler::new(),
         }
     }
 
     fn carry_on(
         &mut self,
-        feed: &mut FrameFeed,
-        watch: &mut dyn FnMut(&Glimpse),
+        aggregator: &mut GvtAggregator,
+        watch: &mut dyn FnMut(&StepView),
         sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.emit(feed, Now::default(), sink)?;
+        self.emit(aggregator, VirtualTimes::default(), sink)?;
         let mut patience = if self.takes_inputs { PATIENCE } else { 0 };
         loop {
             let what = self.next_action();
@@ -180,9 +184,9 @@ impl Run {
                 patience = PATIENCE;
             }
             let gvt_may_move = match what {
-                Some(Action::Deliver { from, to, .. }) => self.deliver(from, to),
-                Some(Action::Step(entity)) => self.step(entity),
-                None if self.commons.counters.gvt() == self.commons.limits.last_tick => break,
+                Some(Choice::Deliver { from, to, .. }) => self.deliver(from, to),
+                Some(Choice::Step(entity)) => self.step(entity),
+                None if self.shared.lvt_histogram.gvt() == self.shared.limits.last_tick => break,
                 None => {
                     // Another thread may be letting in an input: it holds time back, or has put off a search.
                     assert!(patience > 0, "nothing is left to do, and yet nobody is done: {}", self.dump());
@@ -191,12 +195,12 @@ impl Run {
                     true
                 }
             };
-            let mut news = gvt_may_move.then(|| self.commons.counters.advance()).flatten();
+            let mut news = gvt_may_move.then(|| self.shared.lvt_histogram.advance()).flatten();
             while let Some(now) = news {
-                news = self.emit(feed, now, sink)?;
+                news = self.emit(aggregator, now, sink)?;
             }
-            if let Some(Action::Deliver { to: acted, .. } | Action::Step(acted)) = what {
-                watch(&Glimpse { acted, entities: &self.entities, commons: &self.commons });
+            if let Some(Choice::Deliver { to: acted, .. } | Choice::Step(acted)) = what {
+                watch(&StepView { acted, entities: &self.entities, shared: &self.shared });
             }
         }
         ControlFlow::Continue(())
@@ -206,32 +210,32 @@ impl Run {
     /// far.
     fn emit(
         &mut self,
-        feed: &mut FrameFeed,
-        now: Now,
+        aggregator: &mut GvtAggregator,
+        now: VirtualTimes,
         sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
-    ) -> ControlFlow<(), Option<Now>> {
-        feed.emit(&self.commons, now.gvt, sink)?;
+    ) -> ControlFlow<(), Option<VirtualTimes>> {
+        aggregator.emit(&self.shared, now.gvt, sink)?;
         self.count_round(now);
-        self.wake(now.floor);
-        let counters = &self.commons.counters;
-        counters.set_ceiling(self.ceiling(feed));
-        ControlFlow::Continue(counters.advance())
+        self.wake(now.lvt_min);
+        let lvt_histogram = &self.shared.lvt_histogram;
+        lvt_histogram.set_ceiling(self.ceiling(aggregator));
+        ControlFlow::Continue(lvt_histogram.advance())
     }
 
     /// What happens next; nothing if everything has happened.
-    fn next_action(&mut self) -> Option<Action> {
+    fn next_action(&mut self) -> Option<Choice> {
         self.take_letters();
-        let Some(adversary) = &mut self.adversary else {
+        let Some(schedule) = &mut self.schedule else {
             // Messages in the order they were sent; what they are does not matter here.
-            let mail = self.mail.pop_front().map(|(from, to)| Action::Deliver { from, to, is_answer: false });
-            return mail.or_else(|| self.ready.pop_front().map(Action::Step));
+            let mail = self.mail.pop_front().map(|(from, to)| Choice::Deliver { from, to, is_answer: false });
+            return mail.or_else(|| self.ready.pop_front().map(Choice::Step));
         };
         let deliver = self.channels.iter().map(|(&(from, to), mail)| {
-            let is_answer = matches!(mail.front(), Some(Mail::Letter(Message::Answer { .. })));
-            Action::Deliver { from, to, is_answer }
+            let is_answer = matches!(mail.front(), Some(Mail::Letter(Message::Ack { .. })));
+            Choice::Deliver { from, to, is_answer }
         });
-        let chosen = adversary.choose(deliver.chain(self.ready.iter().copied().map(Action::Step)))?;
-        if let Action::Step(id) = chosen {
+        let chosen = schedule.choose(deliver.chain(self.ready.iter().copied().map(Choice::Step)))?;
+        if let Choice::Step(id) = chosen {
             self.ready.retain(|ready| *ready != id);
         }
         Some(chosen)
@@ -239,25 +243,25 @@ impl Run {
 
     /// Takes in what has been given from outside. Bodies that are to come get their entities at once.
     fn take_letters(&mut self) {
-        for (held, entry) in self.letterbox.empty() {
-            if !is_birth(&entry) {
-                let birth = self.commons.birth(entry.action.body);
-                self.post(OUTSIDE, birth, Mail::Act { held, entry });
+        for (held, entry) in self.input_queue.empty() {
+            if !is_spawn(&entry) {
+                let home_entity = self.shared.home_entity(entry.action.body);
+                self.post(OUTSIDE, home_entity, Mail::Act { held, entry });
                 continue;
             }
-            let newborn = self.commons.newborn(held, &entry);
+            let spawned = self.shared.spawned(held, &entry);
             self.is_ready.push(true);
-            self.ready.push_back(newborn.id());
-            self.entities.push(newborn);
-            if let Some(rehearsals) = &mut self.rehearsals {
-                rehearsals.push(None);
+            self.ready.push_back(spawned.id());
+            self.entities.push(spawned);
+            if let Some(redo_checks) = &mut self.redo_checks {
+                redo_checks.push(None);
             }
         }
     }
 
     fn post(&mut self, from: EntityId, to: EntityId, mail: Mail) {
         self.channels.entry((from, to)).or_default().push_back(mail);
-        if self.adversary.is_none() {
+        if self.schedule.is_none() {
             self.mail.push_back((from, to));
         }
     }
@@ -269,20 +273,20 @@ impl Run {
         if channel.is_empty() {
             self.channels.remove(&(from, to));
         }
-        let is_news = !matches!(mail, Mail::Letter(Message::Answer { refused: false, .. }));
-        if let Some(rehearsals) = self.rehearsals.as_mut().filter(|_| is_news)
-            && let Some(rehearsal) = &mut rehearsals[to.0 as usize]
+        let is_news = !matches!(mail, Mail::Letter(Message::Ack { rejected: false, .. }));
+        if let Some(redo_checks) = self.redo_checks.as_mut().filter(|_| is_news)
+            && let Some(redo) = &mut redo_checks[to.0 as usize]
         {
-            rehearsal.is_disturbed = true;
+            redo.is_disturbed = true;
         }
         self.make_ready(to);
         match mail {
             Mail::Letter(message) => {
-                self.meter.heard(&message);
+                self.core_counters.heard(&message);
                 let entity = &mut self.entities[to.0 as usize];
                 let segments = entity.segments();
                 entity.handle(from, message, &mut self.out);
-                self.meter.kept(segments, entity.segments());
+                self.core_counters.kept(segments, entity.segments());
                 self.carry_out(to)
             }
             Mail::Act { held, entry } => self.act(to, held, entry),
@@ -294,7 +298,7 @@ impl Run {
         let entity = &mut self.entities[to.0 as usize];
         let segments = entity.segments();
         let forward = entity.act(entry.tick, entry.number, entry.action, &mut self.out);
-        self.meter.kept(segments, entity.segments());
+        self.core_counters.kept(segments, entity.segments());
         match forward {
             Some(Forward { to: next, .. }) => {
                 self.post(to, next, Mail::Act { held, entry });
@@ -303,7 +307,7 @@ impl Run {
             None => {
                 let gvt_may_move = self.carry_out(to);
                 // Only now, when what it did is counted, may global virtual time move on.
-                self.commons.counters.leave(held) | gvt_may_move
+                self.shared.lvt_histogram.remove(held) | gvt_may_move
             }
         }
     }
@@ -311,73 +315,76 @@ impl Run {
     /// Lets an entity do what it may.
     fn step(&mut self, id: EntityId) -> bool {
         self.is_ready[id.0 as usize] = false;
-        let Commons { model, throttle, counters, table, circle, epochs, .. } = &*self.commons;
+        let Shared { model, throttle, lvt_histogram, table, directory, epochs, .. } = &*self.shared;
         let entity = &mut self.entities[id.0 as usize];
-        let (now, segments) = (counters.now(), entity.segments());
-        entity.settle(now.gvt);
-        if let Some(circle) = circle {
-            let handovers = entity.stats().handovers;
-            entity.regroup(circle, &throttle.limits(), now, &mut self.out);
-            let has_changed = entity.stats().handovers > handovers;
-            if let Some(rehearsals) = self.rehearsals.as_mut().filter(|_| has_changed) {
-                // With another crew it does not do the same again.
-                rehearsals[id.0 as usize] = None;
+        let (now, segments) = (lvt_histogram.times(), entity.segments());
+        entity.fossil_collect(now.gvt);
+        if let Some(directory) = directory {
+            let migrations = entity.stats().migrations;
+            entity.recluster(directory, &throttle.limits(), now, &mut self.out);
+            let has_changed = entity.stats().migrations > migrations;
+            if let Some(redo_checks) = self.redo_checks.as_mut().filter(|_| has_changed) {
+                // With another cluster it does not do the same again.
+                redo_checks[id.0 as usize] = None;
             }
         }
-        let (mut limits, handovers) = (throttle.limits(), entity.stats().handovers);
-        let homes = epochs.as_ref().map(|epochs| &epochs.homes);
-        let moved = homes.and_then(|homes| entity.move_house(homes, &mut limits, now, &mut self.out));
-        if let Some(rehearsals) = self.rehearsals.as_mut().filter(|_| entity.stats().handovers > handovers) {
-            rehearsals[id.0 as usize] = None;
+        let (mut limits, migrations) = (throttle.limits(), entity.stats().migrations);
+        let membership = epochs.as_ref().map(|epochs| &epochs.membership);
+        let moved = membership
+            .and_then(|membership| entity.apply_membership(membership, &mut limits, now, &mut self.out));
+        if let Some(redo_checks) =
+            self.redo_checks.as_mut().filter(|_| entity.stats().migrations > migrations)
+        {
+            redo_checks[id.0 as usize] = None;
         }
         match moved.unwrap_or_else(|| entity.step(model, &limits, now, &mut self.out)) {
             Step::Write(plan) => {
                 let (plan, written) = table.write(model, plan, now.gvt);
                 let (ticks, track) = ((plan.first, written.last), written.track.clone());
                 entity.written(plan, written, &mut self.out);
-                self.meter.stepped(entity.lvt().saturating_sub(now.floor), entity);
+                self.core_counters.stepped(entity.lvt().saturating_sub(now.lvt_min), entity);
                 self.do_twice(id, ticks, track);
                 self.make_ready(id);
             }
-            Step::WaitFor(tick) => self.waiting.entry(tick).or_default().push(id),
-            Step::Owes => {}
+            Step::AwaitLvtMin(tick) => self.waiting.entry(tick).or_default().push(id),
+            Step::AwaitAcks => {}
             Step::Done => {
-                if let Some(circle) = circle {
-                    entity.make_size_known(circle);
+                if let Some(directory) = directory {
+                    entity.publish_size(directory);
                 }
             }
         }
-        self.meter.kept(segments, self.entities[id.0 as usize].segments());
+        self.core_counters.kept(segments, self.entities[id.0 as usize].segments());
         self.carry_out(id)
     }
 
     /// Takes back a step that was done for the first time; compares one that was done again.
     fn do_twice(&mut self, id: EntityId, (first, last): (Tick, Tick), track: Arc<Track<RigidModel>>) {
-        let Some(rehearsals) = &mut self.rehearsals else { return };
-        let rehearsal = &mut rehearsals[id.0 as usize];
-        match rehearsal.take_if(|known| known.first == first) {
+        let Some(redo_checks) = &mut self.redo_checks else { return };
+        let redo = &mut redo_checks[id.0 as usize];
+        match redo.take_if(|known| known.first == first) {
             Some(known) if known.is_disturbed => {}
             Some(known) => {
-                let bits = |crew: &[(Place, Flight)]| -> Vec<(Place, Tick, [u64; 13])> {
-                    let of = |(body, flight): &(Place, Flight)| {
+                let bits = |cluster: &[(BodyIndex, Flight)]| -> Vec<(BodyIndex, Tick, [u64; 13])> {
+                    let of = |(body, flight): &(BodyIndex, Flight)| {
                         (*body, flight.since, flight.origin.to_array().map(f64::to_bits))
                     };
-                    crew.iter().map(of).collect()
+                    cluster.iter().map(of).collect()
                 };
                 let is_one_flight = known.track.is_one_flight() && track.is_one_flight();
                 let to = if is_one_flight { first } else { known.last.min(last) };
                 for tick in first..=to {
-                    let (before, now) = (known.track.crew_at(tick), track.crew_at(tick));
+                    let (before, now) = (known.track.cluster_at(tick), track.cluster_at(tick));
                     assert_eq!(bits(before), bits(now), "{id} did not repeat its step to tick {tick}");
                 }
             }
             None => {
                 // Who begins, or begins anew, writes the tick at global virtual time itself: that is kept.
-                let keep = first.saturating_sub(1).max(self.commons.counters.gvt());
+                let keep = first.saturating_sub(1).max(self.shared.lvt_histogram.gvt());
                 let entity = &mut self.entities[id.0 as usize];
                 if entity.lvt() > keep {
-                    *rehearsal = Some(Rehearsal { first: keep + 1, last, track, is_disturbed: false });
-                    entity.take_back(keep, &mut self.out);
+                    *redo = Some(RedoCheck { first: keep + 1, last, track, is_disturbed: false });
+                    entity.force_rollback(keep, &mut self.out);
                 }
             }
         }
@@ -385,7 +392,7 @@ impl Run {
 
     /// Does what a handler of `id` wanted done.
     fn carry_out(&mut self, id: EntityId) -> bool {
-        let gvt_may_move = self.commons.apply(&mut self.out);
+        let gvt_may_move = self.shared.apply(&mut self.out);
         for (to, message) in std::mem::take(&mut self.out.messages) {
             self.post(id, to, Mail::Letter(message));
         }
@@ -399,11 +406,11 @@ impl Run {
     }
 
     /// Global virtual time has risen.
-    fn count_round(&mut self, now: Now) {
-        let Commons { counters, limits, .. } = &*self.commons;
-        self.rounds.note(counters, limits.window, now.floor, std::iter::once(&self.meter));
-        self.commons.throttle.look(std::iter::once(&self.meter));
-        self.stock.look(&self.commons, std::iter::once(&self.meter));
+    fn count_round(&mut self, now: VirtualTimes) {
+        let Shared { lvt_histogram, limits, .. } = &*self.shared;
+        self.rounds.note(lvt_histogram, limits.window, now.lvt_min, std::iter::once(&self.core_counters));
+        self.shared.throttle.look(std::iter::once(&self.core_counters));
+        self.memory_sampler.look(&self.shared, std::iter::once(&self.core_counters));
     }
 
     fn wake(&mut self, gvt: Tick) {
@@ -417,14 +424,17 @@ impl Run {
     }
 
     /// How far global virtual time may go: to the next frame if somebody may act on what it shows.
-    fn ceiling(&self, feed: &FrameFeed) -> Tick {
-        let last_tick = self.commons.limits.last_tick;
-        self.commons.ceiling(if self.takes_inputs { feed.next().min(last_tick) } else { last_tick })
+    fn ceiling(&self, aggregator: &GvtAggregator) -> Tick {
+        let last_tick = self.shared.limits.last_tick;
+        self.shared.ceiling(if self.takes_inputs { aggregator.next().min(last_tick) } else { last_tick })
     }
 
     /// Where everybody stands, for the message of an impossible end.
     fn dump(&self) -> String {
-        let behind = self.entities.iter().filter(|entity| entity.lvt() < self.commons.limits.last_tick);
-        behind.take(8).map(|e| format!("{} at tick {} owes {}; ", e.id(), e.lvt(), e.owes())).collect()
+        let behind = self.entities.iter().filter(|entity| entity.lvt() < self.shared.limits.last_tick);
+        behind
+            .take(8)
+            .map(|e| format!("{} at tick {} pending_ack_count {}; ", e.id(), e.lvt(), e.pending_ack_count()))
+            .collect()
     }
 }

@@ -16,21 +16,21 @@ use crate::base::frame::Frame;
 use crate::base::ids::BodyId;
 use crate::base::sync::lock;
 use crate::base::time::Tick;
-use crate::entity::{Account, Act, Deliver, EntityActor, StepNow, TableAnswer, WakeUp};
-use crate::executor::actor_system::{Accounts, stage};
+use crate::entity::{Act, Deliver, EntityActor, EntityReport, StepNow, TableAnswer, WakeUp};
+use crate::executor::actor_system::{ActorsReport, actor_system};
 use crate::executor::report::tally;
 use crate::executor::{Job, RunError, Tally};
-use crate::gvt::FrameFeed;
-use crate::protocol::Ticket;
-use crate::protocol::{EntityId, Now, Place, Plan, Search, Stats, Written};
+use crate::gvt::GvtAggregator;
+use crate::protocol::TableRequest;
+use crate::protocol::{BodyIndex, EntityId, Plan, Stats, TableWrite, VirtualTimes, WriteResult};
 use crate::rigid::RigidModel;
-use crate::runtime::inputs::{self, Door, Entry, InputError};
-use crate::runtime::lvt_waiters::WaitingRoom;
-use crate::runtime::shared::{Commons, is_birth};
-use crate::runtime::stats::{Census, Meter, Rounds, Stocktaking, thread_cpu};
+use crate::runtime::inputs::{self, Entry, InputError, InputSink};
+use crate::runtime::lvt_waiters::LvtWaiters;
+use crate::runtime::shared::{Shared, is_spawn};
+use crate::runtime::stats::{CoreCounters, GvtStats, MemorySampler, RunStats, thread_cpu};
 use crate::runtime::task_graph::GraphRecorder;
 use crate::runtime::trace::{Phase, Tracer};
-use crate::tvht::{BucketActor, LetGo};
+use crate::tvht::{BucketActor, Unlock};
 
 /// Frames that may be settled but not yet taken.
 const FRAMES_AHEAD: u64 = 256;
@@ -39,13 +39,13 @@ const STALL: Duration = Duration::from_secs(30);
 
 /// Why a run ended before its time.
 #[derive(Clone, Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum Failure {
     /// A handler panicked.
     Panic { body: BodyId, tick: Tick, text: String },
 }
 
 /// What the thread that takes the frames is told.
-enum News {
+enum Notice {
     /// Global virtual time has risen.
     Gvt,
     /// Everybody is done, or the run is being ended.
@@ -53,36 +53,41 @@ enum News {
 }
 
 /// One arbiter and those of its entities that wait for global virtual time.
-pub(super) struct Seat {
+pub(super) struct ArbiterSlot {
     arbiter: ArbiterHandle,
-    waiting: WaitingRoom,
-    meter: Meter,
-    pub(super) account: Mutex<Account>,
+    waiting: LvtWaiters,
+    core_counters: CoreCounters,
+    pub(super) report: Mutex<EntityReport>,
 }
 
-impl Seat {
+impl ArbiterSlot {
     pub fn new(arbiter: ArbiterHandle) -> Self {
-        Seat { arbiter, waiting: WaitingRoom::default(), meter: Meter::default(), account: Mutex::default() }
+        ArbiterSlot {
+            arbiter,
+            waiting: LvtWaiters::default(),
+            core_counters: CoreCounters::default(),
+            report: Mutex::default(),
+        }
     }
 }
 
-/// What all actors share.
+/// What all actors actors_per_arbiter.
 pub(crate) struct Runtime {
     me: Weak<Runtime>,
-    pub commons: Commons,
+    pub shared: Shared,
     /// Entities in the order of their ids; more may come.
     pub(super) addresses: Arc<boxcar::Vec<Addr<EntityActor>>>,
     /// All entities there were at the start have an address.
     pub(super) started: AtomicBool,
     /// The buckets, if they are actors.
     pub(super) buckets: OnceLock<Box<[Addr<BucketActor>]>>,
-    pub(super) seats: OnceLock<Vec<Seat>>,
-    news: Sender<News>,
+    pub(super) slots: OnceLock<Vec<ArbiterSlot>>,
+    news: Sender<Notice>,
     /// Entities that are not done, inputs that have not arrived, and frames that may yet be acted on.
     pub(super) unfinished: AtomicU32,
     ending: AtomicBool,
-    pub(super) trouble: Mutex<Option<Trouble>>,
-    rounds: Rounds,
+    pub(super) failure: Mutex<Option<Failure>>,
+    rounds: GvtStats,
     tracer: Option<Arc<Tracer>>,
 }
 
@@ -93,12 +98,12 @@ impl Runtime {
     }
 
     /// Ends the run.
-    pub fn end(&self, trouble: Option<Trouble>) {
-        if let Some(trouble) = trouble {
-            lock(&self.trouble).get_or_insert(trouble);
+    pub fn end(&self, failure: Option<Failure>) {
+        if let Some(failure) = failure {
+            lock(&self.failure).get_or_insert(failure);
         }
         self.ending.store(true, SeqCst);
-        let _ = self.news.send(News::Over);
+        let _ = self.news.send(Notice::Over);
     }
 
     pub fn send(&self, to: EntityId, message: Deliver) {
@@ -109,7 +114,7 @@ impl Runtime {
         self.addresses[to.0 as usize].do_send(message);
     }
 
-    pub fn nudge(&self, id: EntityId) {
+    pub fn step_later(&self, id: EntityId) {
         self.addresses[id.0 as usize].do_send(StepNow);
     }
 
@@ -118,41 +123,41 @@ impl Runtime {
         &self,
         plan: Plan<RigidModel>,
         gvt: Tick,
-    ) -> Option<(Plan<RigidModel>, Written<RigidModel>)> {
-        let Commons { model, grid, table, .. } = &self.commons;
+    ) -> Option<(Plan<RigidModel>, WriteResult<RigidModel>)> {
+        let Shared { model, grid, table, .. } = &self.shared;
         if self.buckets.get().is_none() {
             return Some(table.write(model, plan, gvt));
         }
-        let ticket = Ticket::new(Search::new(grid, model, plan, gvt));
+        let request = TableRequest::new(TableWrite::new(grid, model, plan, gvt));
         // An entity without bodies passes no cell.
-        if ticket.wants().is_none() {
-            return Some(ticket.finish());
+        if request.wants().is_none() {
+            return Some(request.finish());
         }
-        self.pass_on(ticket);
+        self.pass_on(request);
         None
     }
 
-    /// Sends a ticket to the bucket it wants next.
-    pub fn pass_on(&self, ticket: Ticket<RigidModel>) {
-        let number = ticket.wants().expect("invariant: a plan covers at least one cell");
-        self.buckets()[number as usize].do_send(ticket);
+    /// Sends a request to the bucket it wants next.
+    pub fn pass_on(&self, request: TableRequest<RigidModel>) {
+        let number = request.wants().expect("invariant: a plan covers at least one cell");
+        self.buckets()[number as usize].do_send(request);
     }
 
-    pub fn let_go(&self, number: u32) {
-        self.buckets()[number as usize].do_send(LetGo);
+    pub fn unlock(&self, number: u32) {
+        self.buckets()[number as usize].do_send(Unlock);
     }
 
     /// Answers a plan that has been through all its buckets.
-    pub fn answer(&self, plan: Plan<RigidModel>, written: Written<RigidModel>) {
+    pub fn answer(&self, plan: Plan<RigidModel>, written: WriteResult<RigidModel>) {
         self.addresses[plan.entity.0 as usize].do_send(TableAnswer { plan, written });
     }
 
     /// What an arbiter counts.
-    pub fn meter(&self, arbiter: usize) -> &Meter {
-        &self.seats()[arbiter].meter
+    pub fn core_counters(&self, arbiter: usize) -> &CoreCounters {
+        &self.slots()[arbiter].core_counters
     }
 
-    /// Now, if what happens is traced.
+    /// VirtualTimes, if what happens is traced.
     pub fn trace_now(&self) -> Option<u64> {
         self.tracer.as_ref().map(|tracer| tracer.now())
     }
@@ -182,22 +187,27 @@ impl Runtime {
     /// Registers an entity that waits for global virtual time to reach `tick`. Says no if that has happened: the
     /// time is read again after registering, so that no wake-up is lost.
     pub fn wait(&self, arbiter: usize, id: EntityId, tick: Tick) -> bool {
-        self.seats()[arbiter].waiting.register(id, tick, || self.commons.counters.now().floor)
+        self.slots()[arbiter].waiting.register(id, tick, || self.shared.lvt_histogram.times().lvt_min)
     }
 
     /// Looks whether global virtual time can rise; wakes those who waited for it.
     pub fn advance(&self) {
-        let Some(Now { floor, .. }) = self.commons.counters.advance() else { return };
-        let _ = self.news.send(News::Gvt);
-        let meters = self.seats().iter().map(|seat| &seat.meter);
-        self.rounds.note(&self.commons.counters, self.commons.limits.window, floor, meters.clone());
-        self.commons.throttle.look(meters);
-        for seat in self.seats() {
-            let woken = seat.waiting.reached(floor);
+        let Some(VirtualTimes { lvt_min, .. }) = self.shared.lvt_histogram.advance() else { return };
+        let _ = self.news.send(Notice::Gvt);
+        let core_counters = self.slots().iter().map(|seat| &seat.core_counters);
+        self.rounds.note(
+            &self.shared.lvt_histogram,
+            self.shared.limits.window,
+            lvt_min,
+            core_counters.clone(),
+        );
+        self.shared.throttle.look(core_counters);
+        for seat in self.slots() {
+            let woken = seat.waiting.reached(lvt_min);
             if !woken.is_empty() {
                 self.rounds.woke(woken.len());
                 if let Some(graph) = self.graph() {
-                    graph.woke(&woken, floor);
+                    graph.woke(&woken, lvt_min);
                 }
                 // One wake-up for the arbiter, which then wakes its own.
                 let addresses = self.addresses.clone();
@@ -210,7 +220,7 @@ impl Runtime {
         }
     }
 
-    /// One more entity is done. When all are, nothing is on its way: every message is owed by somebody.
+    /// One more entity is done. When all are, nothing is on its way: every message is pending_acks by somebody.
     pub fn one_done(&self) {
         if self.unfinished.fetch_sub(1, SeqCst) == 1 {
             self.end(None);
@@ -224,7 +234,7 @@ impl Runtime {
 
     /// An input has arrived: it no longer holds global virtual time back.
     pub fn release(&self, held: Tick) {
-        if self.commons.counters.leave(held) {
+        if self.shared.lvt_histogram.remove(held) {
             self.advance();
         }
         self.one_done();
@@ -239,9 +249,9 @@ impl Runtime {
         EntityActor: Handler<M>,
     {
         let count = self.addresses.count();
-        let seats = self.seats();
-        let per_seat = share(count, seats.len());
-        for (at, seat) in seats.iter().enumerate() {
+        let slots = self.slots();
+        let per_seat = actors_per_arbiter(count, slots.len());
+        for (at, seat) in slots.iter().enumerate() {
             let theirs = (at * per_seat).min(count)..((at + 1) * per_seat).min(count);
             let theirs: Vec<Addr<EntityActor>> = theirs.map(|id| self.addresses[id].clone()).collect();
             let message = message.clone();
@@ -254,25 +264,25 @@ impl Runtime {
         count
     }
 
-    /// Takes an account of an entity.
-    pub fn account(&self, arbiter: usize, stats: &Stats, behind: Option<(Tick, String)>) {
-        lock(&self.seats()[arbiter].account).note(stats, behind);
+    /// Takes an report of an entity.
+    pub fn report(&self, arbiter: usize, stats: &Stats, behind: Option<(Tick, String)>) {
+        lock(&self.slots()[arbiter].report).note(stats, behind);
     }
 
     fn buckets(&self) -> &[Addr<BucketActor>] {
-        self.buckets.get().expect("invariant: only the message lane sends tickets")
+        self.buckets.get().expect("invariant: only the message lane sends requests")
     }
 
-    pub(super) fn seats(&self) -> &[Seat] {
-        self.seats.get().expect("invariant: arbiters come before actors")
+    pub(super) fn slots(&self) -> &[ArbiterSlot] {
+        self.slots.get().expect("invariant: arbiters come before actors")
     }
 
     fn steps(&self) -> u64 {
-        self.seats.get().map_or(0, |seats| seats.iter().map(|seat| seat.meter.steps()).sum())
+        self.slots.get().map_or(0, |slots| slots.iter().map(|seat| seat.core_counters.steps()).sum())
     }
 }
 
-impl Door for Runtime {
+impl InputSink for Runtime {
     fn hold(&self, tick: Tick) -> Result<Tick, InputError> {
         // Inputs may come before the actors have started.
         while !self.started.load(SeqCst) && !self.is_ending() {
@@ -283,7 +293,7 @@ impl Door for Runtime {
         if self.is_ending() || self.unfinished.fetch_update(SeqCst, SeqCst, one_more).is_err() {
             return Err(InputError::Over);
         }
-        let held = self.commons.counters.hold(tick);
+        let held = self.shared.lvt_histogram.pin(tick);
         self.advance();
         held.map_err(|gvt| {
             self.one_done();
@@ -292,17 +302,17 @@ impl Door for Runtime {
     }
 
     fn let_in(&self, held: Tick, entry: Entry) {
-        let id = self.commons.birth(entry.action.body);
-        if !is_birth(&entry) {
+        let id = self.shared.home_entity(entry.action.body);
+        if !is_spawn(&entry) {
             return self.send_on(id, Act { held, entry });
         }
         // The new entity is counted, and unfinished, in place of the input.
-        let newborn = self.commons.newborn(held, &entry);
-        let arbiter = id.0 as usize % self.seats().len();
+        let spawned = self.shared.spawned(held, &entry);
+        let arbiter = id.0 as usize % self.slots().len();
         let runtime = self.me.upgrade().expect("invariant: it is called through its own handle");
-        let actor = move |_: &mut Context<EntityActor>| EntityActor::new(newborn, runtime, arbiter);
-        self.addresses.push(EntityActor::start_in_arbiter(&self.seats()[arbiter].arbiter, actor));
-        self.nudge(id);
+        let actor = move |_: &mut Context<EntityActor>| EntityActor::new(spawned, runtime, arbiter);
+        self.addresses.push(EntityActor::start_in_arbiter(&self.slots()[arbiter].arbiter, actor));
+        self.step_later(id);
     }
 }
 
@@ -312,112 +322,116 @@ pub fn run(
     cores: usize,
     tracer: Option<Arc<Tracer>>,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
-) -> Result<(Tally, Stats, Census), RunError> {
+) -> Result<(Tally, Stats, RunStats), RunError> {
     let began = Instant::now();
     let (news, heard) = channel::unbounded();
     let ((runtime, entities), _opened) = inputs::open(job.inputs, |known| {
-        let (commons, entities) = Commons::new(job.model, job.tuning, cores, known);
+        let (shared, entities) = Shared::new(job.model, job.tuning, cores, known);
         let runtime = Arc::new_cyclic(|me| Runtime {
             me: me.clone(),
-            commons,
+            shared,
             addresses: Arc::default(),
             started: AtomicBool::new(false),
             buckets: OnceLock::new(),
-            seats: OnceLock::new(),
+            slots: OnceLock::new(),
             news,
             unfinished: AtomicU32::new(entities.len() as u32 + u32::from(job.inputs.is_some())),
             ending: AtomicBool::new(false),
-            trouble: Mutex::new(None),
-            rounds: Rounds::default(),
+            failure: Mutex::new(None),
+            rounds: GvtStats::default(),
             tracer,
         });
         (runtime.clone(), (runtime, entities))
     })?;
     if let Some(tracer) = &runtime.tracer {
-        let first_body =
-            |crew: &Vec<Place>| job.model.world.bodies[crew.first().copied().unwrap_or(0) as usize].id;
-        tracer.begin(cores.max(1), runtime.commons.crews.iter().map(first_body));
+        let first_body = |cluster: &Vec<BodyIndex>| {
+            job.model.world.bodies[cluster.first().copied().unwrap_or(0) as usize].id
+        };
+        tracer.begin(cores.max(1), runtime.shared.clusters.iter().map(first_body));
     }
-    let stage = {
+    let actor_system = {
         let runtime = runtime.clone();
-        let name = "anachron-stage".to_owned();
+        let name = "anachron-actor_system".to_owned();
         let lane = job.tuning.lane;
-        thread::Builder::new().name(name).spawn(move || stage(&runtime, entities, cores.max(1), lane))
+        thread::Builder::new().name(name).spawn(move || actor_system(&runtime, entities, cores.max(1), lane))
     };
-    let stage = stage.map_err(|error| RunError::NoThread(error.to_string()))?;
-    let mut feed = FrameFeed::new();
-    let mut stock = Stocktaking::new();
-    let flow = take_frames(&runtime, &heard, job.inputs.is_some(), &mut feed, &mut stock, sink);
+    let actor_system = actor_system.map_err(|error| RunError::NoThread(error.to_string()))?;
+    let mut aggregator = GvtAggregator::new();
+    let mut memory_sampler = MemorySampler::new();
+    let flow =
+        take_frames(&runtime, &heard, job.inputs.is_some(), &mut aggregator, &mut memory_sampler, sink);
     runtime.end(None);
-    let Accounts { account, busy, acted } =
-        stage.join().map_err(|_| RunError::Stalled("the thread of the arbiters panicked".into()))?;
-    match lock(&runtime.trouble).take() {
-        Some(Trouble::Panic { body, tick, text }) => return Err(RunError::Panicked { body, tick, text }),
-        None => feed.trouble()?,
+    let ActorsReport { report, busy, acted } =
+        actor_system.join().map_err(|_| RunError::Stalled("the thread of the arbiters panicked".into()))?;
+    match lock(&runtime.failure).take() {
+        Some(Failure::Panic { body, tick, text }) => return Err(RunError::Panicked { body, tick, text }),
+        None => aggregator.failure()?,
     }
     let last_tick = job.model.world.time.last_tick;
-    let flow = flow.map_err(|()| RunError::Stalled(describe(&account, last_tick)))?;
-    let ticks = if flow.is_continue() { last_tick } else { runtime.commons.counters.gvt() };
-    let meters = runtime.seats().iter().map(|seat| &seat.meter);
-    stock.look_now(&runtime.commons, meters.clone());
-    let mut census = Census::of(meters, &runtime.rounds, &stock, runtime.commons.limits.window, &busy);
-    census.start_stop_s = began.elapsed().saturating_sub(acted).as_secs_f64();
-    Ok((tally(&runtime.commons, &account.stats, ticks), account.stats, census))
+    let flow = flow.map_err(|()| RunError::Stalled(describe(&report, last_tick)))?;
+    let ticks = if flow.is_continue() { last_tick } else { runtime.shared.lvt_histogram.gvt() };
+    let core_counters = runtime.slots().iter().map(|seat| &seat.core_counters);
+    memory_sampler.look_now(&runtime.shared, core_counters.clone());
+    let mut run_stats =
+        RunStats::of(core_counters, &runtime.rounds, &memory_sampler, runtime.shared.limits.window, &busy);
+    run_stats.start_stop_s = began.elapsed().saturating_sub(acted).as_secs_f64();
+    Ok((tally(&runtime.shared, &report.stats, ticks), report.stats, run_stats))
 }
 
 /// Hands out frames until the run is over. An error if nothing happens any more.
 fn take_frames(
     runtime: &Runtime,
-    heard: &Receiver<News>,
+    heard: &Receiver<Notice>,
     takes_inputs: bool,
-    feed: &mut FrameFeed,
-    stock: &mut Stocktaking,
+    aggregator: &mut GvtAggregator,
+    memory_sampler: &mut MemorySampler,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, ()> {
-    let commons = &runtime.commons;
-    let last_tick = commons.limits.last_tick;
+    let shared = &runtime.shared;
+    let last_tick = shared.limits.last_tick;
     // Who watches the frames may act on what they show: then nothing later is settled before they are taken.
-    let ahead = FRAMES_AHEAD * u64::from(commons.model.world.time.ticks_per_frame) + commons.limits.window;
-    let ceiling = |feed: &FrameFeed, gvt: Tick| {
-        commons.ceiling(if takes_inputs { feed.next() } else { gvt + ahead }.min(last_tick))
+    let ahead = FRAMES_AHEAD * u64::from(shared.model.world.time.ticks_per_frame) + shared.limits.window;
+    let ceiling = |aggregator: &GvtAggregator, gvt: Tick| {
+        shared.ceiling(if takes_inputs { aggregator.next() } else { gvt + ahead }.min(last_tick))
     };
     let mut steps_before = u64::MAX;
-    commons.counters.set_ceiling(commons.ceiling(if takes_inputs { 0 } else { ahead.min(last_tick) }));
-    if feed.emit(commons, 0, sink).is_break() {
+    shared.lvt_histogram.set_ceiling(shared.ceiling(if takes_inputs { 0 } else { ahead.min(last_tick) }));
+    if aggregator.emit(shared, 0, sink).is_break() {
         return Ok(ControlFlow::Break(()));
     }
     let mut may_act = takes_inputs;
     loop {
-        if may_act && feed.next() > last_tick {
+        if may_act && aggregator.next() > last_tick {
             may_act = false;
             runtime.one_done();
         }
-        commons.counters.set_ceiling(ceiling(feed, commons.counters.gvt()));
-        if runtime.seats.get().is_some() {
+        shared.lvt_histogram.set_ceiling(ceiling(aggregator, shared.lvt_histogram.gvt()));
+        if runtime.slots.get().is_some() {
             runtime.advance();
         }
         let news = heard.recv_timeout(STALL);
-        let gvt = commons.counters.gvt();
+        let gvt = shared.lvt_histogram.gvt();
         let since = runtime.trace_now();
         let cpu_before = runtime.graph().and_then(|_| thread_cpu());
-        if feed.emit(commons, gvt, sink).is_break() {
+        if aggregator.emit(shared, gvt, sink).is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        stock.look(commons, runtime.seats.get().into_iter().flatten().map(|seat| &seat.meter));
+        memory_sampler
+            .look(shared, runtime.slots.get().into_iter().flatten().map(|seat| &seat.core_counters));
         runtime.trace_frames(Phase::Frames, gvt, since);
         if let (Some(graph), Some((before, after))) = (runtime.graph(), cpu_before.zip(thread_cpu())) {
             graph.took_frames(after.saturating_sub(before).as_nanos() as u64);
         }
         match news {
-            Ok(News::Gvt) => {}
-            Ok(News::Over) => {
+            Ok(Notice::Gvt) => {}
+            Ok(Notice::Over) => {
                 // Everybody may have been done before the last frames were taken.
                 let mut before = None;
                 loop {
-                    commons.counters.set_ceiling(commons.ceiling(last_tick));
-                    commons.counters.advance();
-                    let gvt = commons.counters.gvt();
-                    let flow = feed.emit(commons, gvt, sink);
+                    shared.lvt_histogram.set_ceiling(shared.ceiling(last_tick));
+                    shared.lvt_histogram.advance();
+                    let gvt = shared.lvt_histogram.gvt();
+                    let flow = aggregator.emit(shared, gvt, sink);
                     if flow.is_break() || before.replace(gvt) == Some(gvt) {
                         return Ok(flow);
                     }
@@ -432,12 +446,12 @@ fn take_frames(
 }
 
 /// How many of `count` actors each of `cores` arbiters gets; they are neighbours in the list.
-pub(crate) fn share(count: usize, cores: usize) -> usize {
+pub(crate) fn actors_per_arbiter(count: usize, cores: usize) -> usize {
     count.div_ceil(cores.max(1)).max(1)
 }
 
 /// Where those stand that are farthest behind, for the message of an impossible end.
-fn describe(account: &Account, last_tick: Tick) -> String {
-    let shown: Vec<&str> = account.behind.iter().map(|(_, text)| text.as_str()).collect();
+fn describe(report: &EntityReport, last_tick: Tick) -> String {
+    let shown: Vec<&str> = report.behind.iter().map(|(_, text)| text.as_str()).collect();
     format!("nothing moves any more before tick {last_tick}: {}", shown.join("; "))
 }

@@ -16,7 +16,7 @@ use crate::base::math::{Quat, Vec3};
 use crate::export::ExportError;
 use crate::export::glb::{Accessor, Buffer, GLB_BYTES_MAX, insert_list};
 use crate::export::mesh::Form;
-pub use crate::export::models::{BodyModel, Cast, StaticModel};
+pub use crate::export::models::{BodyModel, Models, StaticModel};
 use crate::export::motion::{Motion, Track};
 use crate::physics::Shape;
 use crate::physics::shape::Aabb;
@@ -43,12 +43,12 @@ pub fn write(
     options: GltfOptions,
     out: impl Write,
 ) -> Result<(), ExportError> {
-    write_cast(&Cast::of(scene)?, frames, options, out)
+    write_cast(&Models::of(scene)?, frames, options, out)
 }
 
 /// Writes frames with whatever cast.
 pub fn write_cast(
-    cast: &Cast,
+    cast: &Models,
     frames: impl IntoIterator<Item = Result<Frame, RecordError>>,
     options: GltfOptions,
     out: impl Write,
@@ -72,7 +72,7 @@ pub fn write_cast(
 }
 
 /// What there is to see: the bodies on their way, and everything static that has an end.
-fn view_bounds(cast: &Cast, bodies: Option<Aabb>) -> Aabb {
+fn view_bounds(cast: &Models, bodies: Option<Aabb>) -> Aabb {
     let finite = cast.statics.iter().filter(|object| object.shape.bounding_radius().is_finite());
     let statics = finite.map(|object| object.shape.aabb(object.x, &object.q));
     let all = statics.chain(bodies).reduce(|all, one| all.union(&one));

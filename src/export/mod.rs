@@ -1,4 +1,4 @@
-//! Recordings in other people's formats: CSV for numbers, glTF for pictures that move.
+//! Recordings in other set_active's formats: CSV for numbers, glTF for pictures that move.
 //!
 //! Exporters take frames from anywhere (a [`Recording`](crate::record::Recording), or a run that is still
 //! going) and write to anything. They are lossy where their format is: only a recording has every bit.

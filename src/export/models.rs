@@ -39,7 +39,7 @@ pub struct StaticModel {
 
 /// Everything that can be seen.
 #[derive(Clone, Default)]
-pub struct Cast {
+pub struct Models {
     /// What the scene is called.
     pub title: String,
     /// The bodies, in ascending id.
@@ -48,9 +48,9 @@ pub struct Cast {
     pub statics: Vec<StaticModel>,
 }
 
-impl Cast {
+impl Models {
     /// Everything in a scene.
-    pub fn of(scene: &Scene) -> Result<Cast, SceneError> {
+    pub fn of(scene: &Scene) -> Result<Models, SceneError> {
         let world = World::new(scene)?;
         let body_colors = colors::body_colors(scene);
         let static_colors = colors::static_colors(scene);
@@ -68,6 +68,6 @@ impl Cast {
             let (color, shape) = (static_colors[at], object.shape.clone());
             Some(StaticModel { name, color, shape, x: object.x, q: object.q })
         });
-        Ok(Cast { title: scene.name.clone(), bodies: bodies.collect(), statics: statics.collect() })
+        Ok(Models { title: scene.name.clone(), bodies: bodies.collect(), statics: statics.collect() })
     }
 }

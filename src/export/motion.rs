@@ -5,7 +5,7 @@ use crate::base::ids::BodyId;
 use crate::base::math::Vec3;
 use crate::base::state::{BodyState, STATE_FIELDS};
 use crate::export::ExportError;
-use crate::export::models::{BodyModel, Cast};
+use crate::export::models::{BodyModel, Models};
 use crate::physics::shape::Aabb;
 use crate::record::RecordError;
 
@@ -37,7 +37,7 @@ pub(super) struct Track {
 impl Motion {
     /// Collects every `every`th frame and the last; what is collected may take up to `bytes_max`.
     pub fn collect(
-        cast: &Cast,
+        cast: &Models,
         frames: impl IntoIterator<Item = Result<Frame, RecordError>>,
         every: usize,
         bytes_max: u64,

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
 use crate::base::time::Tick;
-use crate::islands::advance::Bridging;
-use crate::islands::summary::BridgeSummary;
+use crate::islands::advance::IslandModel;
+use crate::islands::summary::IslandSummary;
 use crate::physics::collision::broad_phase::Grid;
 use crate::physics::{World, touching};
 
@@ -23,7 +23,7 @@ pub struct IslandChange {
 }
 
 /// Decides epoch by epoch.
-pub struct Decider {
+pub struct IslandDetector {
     smallest: usize,
     last_tick: Tick,
     /// The group of every body after the last decision, if it is in one.
@@ -33,15 +33,15 @@ pub struct Decider {
     grid: Grid,
     radii: Vec<f64>,
     is_known: Vec<bool>,
-    summary: BridgeSummary,
+    summary: IslandSummary,
 }
 
-impl Decider {
+impl IslandDetector {
     /// Nobody is in a group yet.
-    pub fn new(world: &World, bridging: &Bridging) -> Self {
+    pub fn new(world: &World, islands: &IslandModel) -> Self {
         let bodies = world.bodies.len();
-        let settings = bridging.settings();
-        Decider {
+        let settings = islands.settings();
+        IslandDetector {
             smallest: settings.smallest as usize,
             last_tick: world.time.last_tick,
             homes: vec![None; bodies],
@@ -49,16 +49,16 @@ impl Decider {
             grid: Grid::default(),
             radii: world.bodies.iter().map(|body| body.radius).collect(),
             is_known: vec![false; bodies],
-            summary: BridgeSummary {
-                workers: bridging.workers(),
+            summary: IslandSummary {
+                workers: islands.workers(),
                 epoch_ticks: settings.epoch,
-                ..BridgeSummary::default()
+                ..IslandSummary::default()
             },
         }
     }
 
     /// What has come of it so far.
-    pub fn summary(&self) -> &BridgeSummary {
+    pub fn summary(&self) -> &IslandSummary {
         &self.summary
     }
 
@@ -81,7 +81,7 @@ impl Decider {
 
     fn touching(&mut self, world: &World, states: &[BodyState]) -> Vec<(u32, u32)> {
         let positions: Vec<Vec3> = states.iter().map(|state| state.x).collect();
-        let near = self.grid.pairs(&positions, &self.radii, world.rule.vicinity).iter().copied();
+        let near = self.grid.pairs(&positions, &self.radii, world.rule.broad_margin_m).iter().copied();
         let touch = |(a, b): &(u32, u32)| {
             let (a, b) = (*a as usize, *b as usize);
             touching(&world.rule, &world.bodies[a], &states[a], &world.bodies[b], &states[b]).is_some()
@@ -204,17 +204,17 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::islands::BridgeSettings;
+    use crate::islands::IslandSettings;
     use crate::scene::{Body, Scene, Shape};
 
     /// Decides about balls of radius 1 in a row, at these places along it.
-    fn decider(balls: usize) -> (Arc<World>, Decider) {
+    fn decider(balls: usize) -> (Arc<World>, IslandDetector) {
         let mut scene = Scene { seconds: 10.0, ..Scene::default() };
         let ball = |at: usize| Body::new(Shape::Sphere { radius: 1.0 }, [10.0 * at as f64, 0.0, 0.0]);
         scene.bodies.extend((0..balls).map(ball));
         let world = Arc::new(World::new(&scene).unwrap());
-        let settings = BridgeSettings { epoch: 10, ..BridgeSettings::default() };
-        let decider = Decider::new(&world, &Bridging::new(&world, settings).unwrap());
+        let settings = IslandSettings { epoch: 10, ..IslandSettings::default() };
+        let decider = IslandDetector::new(&world, &IslandModel::new(&world, settings).unwrap());
         (world, decider)
     }
 
@@ -223,7 +223,11 @@ mod tests {
     }
 
     /// Bodies that move at each epoch, and those of all groups that change.
-    fn told(decider: &mut Decider, world: &World, epochs: &[&[f64]]) -> Vec<(Vec<u32>, Vec<Vec<u32>>)> {
+    fn told(
+        decider: &mut IslandDetector,
+        world: &World,
+        epochs: &[&[f64]],
+    ) -> Vec<(Vec<u32>, Vec<Vec<u32>>)> {
         let mut tick = 0;
         let mut decide = |places: &&[f64]| {
             let removal = decider.decide(world, tick, &at(places));

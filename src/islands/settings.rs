@@ -7,7 +7,7 @@ use crate::scene::SceneError;
 
 /// How bodies are brought together and let go.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BridgeSettings {
+pub struct IslandSettings {
     /// Ticks from one decision to the next. A decision takes effect so many ticks after the tick it is about.
     pub epoch: u64,
     /// Fewer bodies make no group.
@@ -17,13 +17,13 @@ pub struct BridgeSettings {
     pub workers: OverlapSettings,
 }
 
-impl Default for BridgeSettings {
+impl Default for IslandSettings {
     fn default() -> Self {
-        BridgeSettings { epoch: 64, smallest: 3, workers: OverlapSettings::default() }
+        IslandSettings { epoch: 64, smallest: 3, workers: OverlapSettings::default() }
     }
 }
 
-impl BridgeSettings {
+impl IslandSettings {
     /// How the workers of a group share it, if that fits the world.
     pub(super) fn shared(&self, world: &World) -> Result<OverlapSettings, SceneError> {
         if self.epoch == 0 {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// Groups and hand-overs of a whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct BridgeSummary {
+pub struct IslandSummary {
     /// How many workers share a group.
     pub workers: u32,
     /// Ticks from one decision to the next.

@@ -1,4 +1,4 @@
-//! What all workers do before a tick: they look who meets, each at its share of the pairs that may.
+//! What all workers do before a tick: they look who are_near, each at its share of the pairs that may.
 //!
 //! Where two bodies meet follows from their states alone. So it does not matter who looks, and nobody has to look twice:
 //! what was found is handed to the workers in which both bodies live.
@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use crate::base::state::BodyState;
 use crate::physics::World;
-use crate::physics::island_solver::{Bounds, Fabric, Meeting, met};
+use crate::physics::island_solver::{Bounds, CollisionFilter, IslandContact, find_contact};
 
 /// What a worker is to look at.
 #[derive(Clone)]
-pub struct Glance {
+pub struct DetectTask {
     /// The blended states, by place.
     pub states: Arc<Vec<BodyState>>,
     /// Pairs that may meet, ascending.
@@ -22,22 +22,22 @@ pub struct Glance {
 }
 
 /// A worker's eyes.
-pub struct Scout {
+pub struct DetectWorker {
     world: Arc<World>,
-    fabric: Arc<Fabric>,
+    filter: Arc<CollisionFilter>,
     all: Vec<u32>,
     bounds: Bounds,
     /// What was found last, whose room is used again once nobody reads it any more.
-    found: Arc<Vec<Meeting>>,
+    found: Arc<Vec<IslandContact>>,
 }
 
-impl Scout {
+impl DetectWorker {
     /// Somebody who can look at all bodies of a world.
-    pub fn new(world: &Arc<World>, fabric: &Arc<Fabric>) -> Self {
+    pub fn new(world: &Arc<World>, filter: &Arc<CollisionFilter>) -> Self {
         let all = (0..world.bodies.len() as u32).collect();
-        Scout {
+        DetectWorker {
             world: world.clone(),
-            fabric: fabric.clone(),
+            filter: filter.clone(),
             all,
             bounds: Bounds::default(),
             found: Arc::default(),
@@ -45,17 +45,17 @@ impl Scout {
     }
 
     /// Those of its share of the pairs that meet, ascending.
-    pub fn look(&mut self, glance: &Glance) -> Arc<Vec<Meeting>> {
-        let states = glance.states.as_slice();
+    pub fn look(&mut self, task: &DetectTask) -> Arc<Vec<IslandContact>> {
+        let states = task.states.as_slice();
         self.bounds.update(&self.world, &self.all, states);
         if Arc::get_mut(&mut self.found).is_none() {
             self.found = Arc::new(Vec::with_capacity(self.found.len()));
         }
         if let Some(found) = Arc::get_mut(&mut self.found) {
-            let (world, fabric, bounds) = (&self.world, &self.fabric, &self.bounds);
-            let pairs = glance.candidates[glance.share.clone()].iter();
+            let (world, filter, bounds) = (&self.world, &self.filter, &self.bounds);
+            let pairs = task.candidates[task.share.clone()].iter();
             found.clear();
-            found.extend(pairs.filter_map(|pair| met(world, fabric, states, bounds, *pair)));
+            found.extend(pairs.filter_map(|pair| find_contact(world, filter, states, bounds, *pair)));
         }
         self.found.clone()
     }
@@ -69,34 +69,39 @@ pub fn share(length: usize, at: usize, workers: usize) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::physics::island_solver::{Detector, GroupSolver};
+    use crate::physics::island_solver::{Detector, IslandSolver};
     use crate::scenarios::{Request, build};
 
-    /// A solver that is told who meets does to the bit what one does that looks for itself.
+    /// A solver that is told who are_near does to the bit what one does that looks for itself.
     #[test]
     fn who_is_told_does_what_who_looks_would_do() {
         let request = Request { bodies: Some(300), seconds: Some(2.0), ..Request::default() };
         let world = Arc::new(World::new(&build("bowl", &request).unwrap()).unwrap());
-        let fabric = Arc::new(Fabric::new(&world));
-        let (mut looks, mut told) = (GroupSolver::of_all(world.clone()), GroupSolver::of_all(world.clone()));
-        let mut scouts: Vec<Scout> = (0..3).map(|_| Scout::new(&world, &fabric)).collect();
+        let filter = Arc::new(CollisionFilter::new(&world));
+        let (mut looks, mut told) =
+            (IslandSolver::of_all(world.clone()), IslandSolver::of_all(world.clone()));
+        let mut scouts: Vec<DetectWorker> = (0..3).map(|_| DetectWorker::new(&world, &filter)).collect();
         let mut detector = Detector::default();
         let all: Vec<u32> = (0..world.bodies.len() as u32).collect();
-        let mut met = 0;
+        let mut find_contact = 0;
         for tick in 0..400 {
             let states = Arc::new(told.states().to_vec());
             let candidates = Arc::new(detector.candidates(&world, &all, &states).to_vec());
-            let found = scouts.iter_mut().enumerate().map(|(at, scout)| {
+            let found = scouts.iter_mut().enumerate().map(|(at, detector_worker)| {
                 let share = share(candidates.len(), at, 3);
-                scout.look(&Glance { states: states.clone(), candidates: candidates.clone(), share })
+                detector_worker.look(&DetectTask {
+                    states: states.clone(),
+                    candidates: candidates.clone(),
+                    share,
+                })
             });
             let found: Vec<_> = found.collect();
-            met += found.iter().map(|list| list.len()).sum::<usize>();
+            find_contact += found.iter().map(|list| list.len()).sum::<usize>();
             told.tell(Arc::new(found));
             let (a, b) = (looks.step(), told.step());
             assert_eq!((a, looks.states()), (b, told.states()), "at tick {tick}");
         }
-        assert!(met > 1000, "balls meet: {met}");
+        assert!(find_contact > 1000, "balls meet: {find_contact}");
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::base::state::BodyState;
 use crate::overlap::settings::{EngineKind, OverlapSettings};
 use crate::physics::World;
-use crate::physics::island_solver::{Fabric, GroupSolver, Impulses, Shares, StepCounts, Told};
+use crate::physics::island_solver::{
+    CollisionFilter, Impulses, IslandSolver, ManifoldLists, StepCounts, WarmStart,
+};
 
 /// Advances some of the bodies of a world, which are known by their places.
 pub trait Engine: Send {
@@ -20,56 +22,60 @@ pub trait Engine: Send {
     /// Advances all active bodies by one tick.
     fn step(&mut self) -> StepCounts;
     /// Takes over what another engine remembers of bodies that have just been activated; how many points and joints.
-    fn adopt(&mut self, _: &Shares) -> (usize, usize) {
+    fn import_warm_start(&mut self, _: &WarmStart) -> (usize, usize) {
         (0, 0)
     }
-    /// Is told who meets at the next tick, ascending; an engine that looks for itself need not listen.
-    fn tell(&mut self, _: &Told) {}
-    /// What the engine remembers, for [`Engine::adopt`].
+    /// Is told who are_near at the next tick, ascending; an engine that looks for itself need not listen.
+    fn tell(&mut self, _: &ManifoldLists) {}
+    /// What the engine remembers, for [`Engine::import_warm_start`].
     fn impulses(&self) -> Option<Arc<Impulses>> {
         None
     }
 }
 
-impl Engine for GroupSolver {
+impl Engine for IslandSolver {
     fn activate(&mut self, place: u32, state: &BodyState) {
-        GroupSolver::activate(self, place, state);
+        IslandSolver::activate(self, place, state);
     }
 
     fn deactivate(&mut self, place: u32) {
-        GroupSolver::deactivate(self, place);
+        IslandSolver::deactivate(self, place);
     }
 
     fn set_state(&mut self, place: u32, state: &BodyState) {
-        GroupSolver::set_state(self, place, state);
+        IslandSolver::set_state(self, place, state);
     }
 
     fn state(&self, place: u32) -> BodyState {
-        *GroupSolver::state(self, place)
+        *IslandSolver::state(self, place)
     }
 
     fn step(&mut self) -> StepCounts {
-        GroupSolver::step(self)
+        IslandSolver::step(self)
     }
 
-    fn adopt(&mut self, shares: &Shares) -> (usize, usize) {
-        GroupSolver::adopt(self, shares)
+    fn import_warm_start(&mut self, shares: &WarmStart) -> (usize, usize) {
+        IslandSolver::import_warm_start(self, shares)
     }
 
-    fn tell(&mut self, told: &Told) {
-        GroupSolver::tell(self, told.clone());
+    fn tell(&mut self, told: &ManifoldLists) {
+        IslandSolver::tell(self, told.clone());
     }
 
     fn impulses(&self) -> Option<Arc<Impulses>> {
-        Some(GroupSolver::impulses(self).clone())
+        Some(IslandSolver::impulses(self).clone())
     }
 }
 
 /// An engine of the kind that is asked for, with no active body.
-pub fn engine(world: &Arc<World>, fabric: &Arc<Fabric>, settings: &OverlapSettings) -> Box<dyn Engine> {
+pub fn engine(
+    world: &Arc<World>,
+    filter: &Arc<CollisionFilter>,
+    settings: &OverlapSettings,
+) -> Box<dyn Engine> {
     match settings.engine {
         EngineKind::Group => {
-            Box::new(GroupSolver::new(world.clone(), fabric.clone()).measuring(settings.measures))
+            Box::new(IslandSolver::new(world.clone(), filter.clone()).measuring(settings.measures))
         }
         #[cfg(feature = "rapier")]
         EngineKind::Rapier => Box::new(crate::overlap::rapier::RapierEngine::new(world)),

@@ -5,7 +5,7 @@
 /// Who is connected with whom, by place.
 #[derive(Clone, Debug, Default)]
 pub struct ConstraintGraph {
-    /// Neighbours of all vertices one after the other, and where those of each begin.
+    /// CandidateList of all vertices one after the other, and where those of each begin.
     neighbours: Vec<u32>,
     begins: Vec<u32>,
 }

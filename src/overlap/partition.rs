@@ -96,7 +96,7 @@ fn bisect(
     bisect(positions, scale, right, first + half, workers - half, worker_of);
 }
 
-/// Shares bodies across joints between different workers, `gamma` joints deep: whoever is that near the joint lives
+/// WarmStart bodies across joints between different workers, `gamma` joints deep: whoever is that near the joint lives
 /// in the workers of both its ends. `graph` has joints only.
 pub fn share(world: &World, worker_of: &[u32], graph: &ConstraintGraph, gamma: u32) -> Vec<WorkerSet> {
     let mut sets: Vec<WorkerSet> = worker_of.iter().map(|worker| WorkerSet::one(*worker)).collect();

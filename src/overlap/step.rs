@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use crate::base::state::BodyState;
 use crate::overlap::engine::Engine;
-use crate::physics::island_solver::{Impulses, Shares, StepCounts, Told};
+use crate::physics::island_solver::{Impulses, ManifoldLists, StepCounts, WarmStart};
 
 /// Bytes of a body's place and state where they are sent.
 pub const STATE_BYTES: u64 = 4 + 13 * 8;
 
 /// What a worker is told before a tick.
 #[derive(Clone, Default)]
-pub struct Orders {
+pub struct StepTask {
     /// Bodies that take part from now on.
     pub activate: Vec<(u32, BodyState)>,
     /// Bodies that no longer do.
@@ -19,9 +19,9 @@ pub struct Orders {
     /// Shared bodies, put into their blended state.
     pub reset: Vec<(u32, BodyState)>,
     /// What others remember of those that are new.
-    pub shares: Vec<Shares>,
-    /// Who meets, if that is known; the worker's own are told apart by the worker.
-    pub told: Option<Told>,
+    pub shares: Vec<WarmStart>,
+    /// Who are_near, if that is known; the worker's own are told apart by the worker.
+    pub told: Option<ManifoldLists>,
     /// The bodies of the worker, ascending.
     pub bodies: Arc<Vec<u32>>,
     /// Room for the answer.
@@ -30,8 +30,8 @@ pub struct Orders {
 
 /// What a worker tells after a tick.
 #[derive(Clone, Default)]
-pub struct Answer {
-    /// The states of its bodies, in the order of [`Orders::bodies`].
+pub struct StepResult {
+    /// The states of its bodies, in the order of [`StepTask::bodies`].
     pub states: Vec<BodyState>,
     /// What the tick consisted of.
     pub counts: StepCounts,
@@ -43,9 +43,9 @@ pub struct Answer {
     pub cpu_s: f64,
 }
 
-impl Orders {
+impl StepTask {
     /// Does what was ordered. A worker without bodies has nothing to do.
-    pub fn carry_out(self, engine: &mut dyn Engine) -> Answer {
+    pub fn carry_out(self, engine: &mut dyn Engine) -> StepResult {
         for place in &self.deactivate {
             engine.deactivate(*place);
         }
@@ -61,14 +61,14 @@ impl Orders {
         let (point_bytes, joint_bytes) = Impulses::BYTES;
         let mut adopted_bytes = 0;
         for shares in &self.shares {
-            let (points, joints) = engine.adopt(shares);
+            let (points, joints) = engine.import_warm_start(shares);
             adopted_bytes += points as u64 * point_bytes + joints as u64 * joint_bytes;
         }
         let counts = if self.bodies.is_empty() { StepCounts::default() } else { engine.step() };
         let mut states = self.room;
         states.clear();
         states.extend(self.bodies.iter().map(|place| engine.state(*place)));
-        Answer { states, counts, impulses: engine.impulses(), adopted_bytes, cpu_s: 0.0 }
+        StepResult { states, counts, impulses: engine.impulses(), adopted_bytes, cpu_s: 0.0 }
     }
 
     /// Bytes that these orders take where they are sent.
@@ -103,11 +103,11 @@ mod tests {
             self.0.push("step".to_owned());
             StepCounts::default()
         }
-        fn adopt(&mut self, shares: &Shares) -> (usize, usize) {
-            self.0.push(format!("adopt {:?}", shares.places));
+        fn import_warm_start(&mut self, shares: &WarmStart) -> (usize, usize) {
+            self.0.push(format!("import_warm_start {:?}", shares.places));
             (2, 1)
         }
-        fn tell(&mut self, told: &Told) {
+        fn tell(&mut self, told: &ManifoldLists) {
             self.0.push(format!("told {}", told.len()));
         }
     }
@@ -115,23 +115,24 @@ mod tests {
     #[test]
     fn everything_that_is_ordered_is_done_before_the_tick() {
         let at = |x: f64| BodyState::at_rest(Vec3::x() * x);
-        let orders = Orders {
+        let orders = StepTask {
             activate: vec![(4, at(4.5))],
             deactivate: vec![7],
             reset: vec![(2, at(2.5))],
-            shares: vec![Shares { places: vec![4], impulses: Arc::default() }],
+            shares: vec![WarmStart { places: vec![4], impulses: Arc::default() }],
             told: Some(Arc::default()),
             bodies: Arc::new(vec![2, 4]),
             room: vec![at(9.0)],
         };
         let mut clerk = Clerk::default();
         let answer = orders.clone().carry_out(&mut clerk);
-        let expected = ["deactivate 7", "activate 4 at 4.5", "set 2 to 2.5", "told 0", "adopt [4]", "step"];
+        let expected =
+            ["deactivate 7", "activate 4 at 4.5", "set 2 to 2.5", "told 0", "import_warm_start [4]", "step"];
         assert_eq!(clerk.0, expected);
         assert_eq!(answer.states, [at(2.0), at(4.0)]);
         let (point, joint) = Impulses::BYTES;
         assert_eq!(answer.adopted_bytes, 2 * point + joint);
-        let nobody = Orders { bodies: Arc::default(), ..orders };
+        let nobody = StepTask { bodies: Arc::default(), ..orders };
         let mut idle = Clerk::default();
         assert!(nobody.carry_out(&mut idle).states.is_empty() && !idle.0.contains(&"step".to_owned()));
     }

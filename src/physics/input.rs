@@ -11,16 +11,16 @@ use crate::physics::world::World;
 
 /// Something done to a body from outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Action {
+pub struct BodyInput {
     /// Place of the body in the world's list.
     pub body: u32,
     /// What is done.
-    pub deed: Deed,
+    pub kind: InputKind,
 }
 
 /// What is done to a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Deed {
+pub enum InputKind {
     /// An impulse through the centre of mass, N s, and a turning one, N m s.
     Push {
         /// N s.
@@ -36,31 +36,31 @@ pub enum Deed {
         w: Option<Vec3>,
     },
     /// It comes into being in this state.
-    Appear(BodyState),
+    Spawn(BodyState),
     /// It is no more.
-    Vanish,
+    Despawn,
 }
 
 impl World {
     /// The flight of a body that is acted on at `tick`, if `onward` is how it would go on otherwise; none if it is
     /// no more.
-    pub fn acted_on(&self, tick: Tick, body: u32, onward: &Flight, deed: &Deed) -> Option<Flight> {
+    pub fn acted_on(&self, tick: Tick, body: u32, onward: &Flight, kind: &InputKind) -> Option<Flight> {
         // A body that is held goes on from the next tick, one that flies from this one.
         let since = onward.since.max(tick);
         let def = &self.bodies[body as usize];
         let mut origin = onward.state_at(self, def, since);
-        match deed {
-            Deed::Push { impulse, turn } => {
+        match kind {
+            InputKind::Push { impulse, turn } => {
                 origin.v += impulse * def.inv_mass;
                 origin.w += def.inertia.world_inverse(&origin.q) * turn;
             }
-            Deed::SetVelocity { v, w } => {
+            InputKind::SetVelocity { v, w } => {
                 origin.v = v.unwrap_or(origin.v);
                 origin.w = w.unwrap_or(origin.w);
             }
             // It is there already.
-            Deed::Appear(_) => return Some(*onward),
-            Deed::Vanish => return None,
+            InputKind::Spawn(_) => return Some(*onward),
+            InputKind::Despawn => return None,
         }
         Some(Flight { since, origin })
     }

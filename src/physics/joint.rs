@@ -4,7 +4,7 @@ use crate::base::math::{Quat, Vec3, any_perpendicular};
 use crate::base::state::BodyState;
 use crate::physics::bodies::Bodies;
 use crate::physics::world::StaticDef;
-use crate::scene::{Directory, JointKind, Meant, Scene, SceneError};
+use crate::scene::{JointKind, NameTable, Resolved, Scene, SceneError};
 
 /// One side of a joint.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,16 +70,16 @@ pub(super) fn joint_defs(
     if scene.joints.is_empty() {
         return Ok(Vec::new());
     }
-    let directory = Directory::new(scene);
+    let directory = NameTable::new(scene);
     let mut joints = Vec::with_capacity(scene.joints.len());
     for (index, joint) in scene.joints.iter().enumerate() {
-        let side = |meant: Option<Meant>| {
+        let side = |meant: Option<Resolved>| {
             let (body, pose) = match meant {
-                Some(Meant::Body(at)) => {
+                Some(Resolved::Body(at)) => {
                     let place = bodies.place(scene.body_id(at));
                     (place.map(|place| place as u32), place.map(|place| bodies[place].start))
                 }
-                Some(Meant::Static(at)) => {
+                Some(Resolved::Static(at)) => {
                     let object = statics.iter().find(|object| object.id == scene.static_id(at));
                     let pose = object.map(|object| BodyState { q: object.q, ..BodyState::at_rest(object.x) });
                     (None, pose)

@@ -63,7 +63,7 @@ impl Inertia {
 }
 
 /// Mass properties of a shape, and the shape itself moved so that its centre of mass is the origin.
-pub(crate) struct Massive {
+pub(crate) struct MassProperties {
     pub shape: Shape,
     pub mass: f64,
     pub inertia: Inertia,
@@ -72,8 +72,9 @@ pub(crate) struct Massive {
 }
 
 /// Mass properties of a solid of uniform density. `None` for shapes without volume.
-pub(crate) fn massive(shape: Shape, density: f64) -> Option<Massive> {
-    let at_origin = |shape, mass, inertia| Some(Massive { shape, mass, inertia, centre: Vec3::zeros() });
+pub(crate) fn mass_properties(shape: Shape, density: f64) -> Option<MassProperties> {
+    let at_origin =
+        |shape, mass, inertia| Some(MassProperties { shape, mass, inertia, centre: Vec3::zeros() });
     match shape {
         Shape::Sphere { radius: r } => {
             let mass = density * (4.0 / 3.0 * PI * r * r * r);
@@ -109,7 +110,7 @@ pub(crate) fn massive(shape: Shape, density: f64) -> Option<Massive> {
     }
 }
 
-fn massive_hull(hull: &ConvexPolyhedron, density: f64) -> Option<Massive> {
+fn massive_hull(hull: &ConvexPolyhedron, density: f64) -> Option<MassProperties> {
     let given = hull.mass_properties(density);
     let centre = given.local_com;
     let points: Vec<_> = hull.points().iter().map(|p| *p - centre).collect();
@@ -119,7 +120,7 @@ fn massive_hull(hull: &ConvexPolyhedron, density: f64) -> Option<Massive> {
     let inertia = Inertia::principal(moments, quat_raw(f.x, f.y, f.z, f.w));
     let mass = given.mass();
     let sound = mass > 0.0 && mass.is_finite() && moments.iter().all(|m| *m > 0.0 && m.is_finite());
-    sound.then(|| Massive { shape, mass, inertia, centre: from_parry(centre) })
+    sound.then(|| MassProperties { shape, mass, inertia, centre: from_parry(centre) })
 }
 
 #[cfg(test)]
@@ -145,7 +146,7 @@ mod tests {
         ];
         for shape in shapes {
             let theirs = shape.to_parry().mass_properties(3.0);
-            let ours = massive(shape, 3.0).unwrap();
+            let ours = mass_properties(shape, 3.0).unwrap();
             assert!((ours.mass - theirs.mass()).abs() < 1e-12 * ours.mass);
             let mut a: Vec<f64> = moments(ours.inertia).iter().copied().collect();
             let mut b: Vec<f64> = from_parry(theirs.principal_inertia()).iter().copied().collect();
@@ -162,10 +163,10 @@ mod tests {
         let corner = |i: u32| Vec3::new((i & 1) as f64, (i >> 1 & 1) as f64 * 2.0, (i >> 2) as f64 * 3.0);
         let points: Vec<_> = (0..8).map(|i| to_parry(corner(i))).collect();
         let hull = Shape::Hull(Arc::new(ConvexPolyhedron::from_convex_hull(&points).unwrap()));
-        let ours = massive(hull, 2.0).unwrap();
+        let ours = mass_properties(hull, 2.0).unwrap();
         assert!((ours.centre - Vec3::new(0.5, 1.0, 1.5)).norm() < 1e-12);
         assert!((ours.mass - 12.0).abs() < 1e-12);
-        let as_box = massive(Shape::Box { half: Vec3::new(0.5, 1.0, 1.5) }, 2.0).unwrap();
+        let as_box = mass_properties(Shape::Box { half: Vec3::new(0.5, 1.0, 1.5) }, 2.0).unwrap();
         let q = Quat::identity();
         let difference = ours.inertia.world_inverse(&q) - as_box.inertia.world_inverse(&q);
         assert!(difference.norm() < 1e-9, "{difference}");

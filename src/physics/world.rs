@@ -9,11 +9,11 @@ use crate::base::math::{Quat, Vec3, quat_raw, renormalised, to_parry};
 use crate::base::state::BodyState;
 use crate::base::time::TimeBase;
 use crate::physics::bodies::Bodies;
-use crate::physics::collision::static_bvh::StaticIndex;
+use crate::physics::collision::static_bvh::StaticBvh;
 use crate::physics::joint::{JointDef, joint_defs};
-use crate::physics::mass::{Inertia, massive};
+use crate::physics::mass::{Inertia, mass_properties};
 use crate::physics::shape::Shape;
-use crate::scene::{self, Directory, GroupSettings, Meant, Scene, SceneError};
+use crate::scene::{self, GroupSettings, NameTable, Resolved, Scene, SceneError};
 
 /// Friction and restitution of a surface.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,20 +73,20 @@ pub struct StaticDef {
 
 /// The numbers that steer contacts, derived from tick length, gravity and the scene's settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rule {
+pub struct ContactRule {
     /// Two bodies may touch when their gap is below this, metres.
-    pub margin: f64,
+    pub margin_m: f64,
     /// ... and they separate more slowly than this, m/s,
-    pub separating: f64,
+    pub separation_speed_mps: f64,
     /// ... or than this many times their overlap, 1/s: what still overlaps at the next tick has not parted, and
     /// must not forget the load it carries. Zero without gravity, where nothing is loaded.
-    pub lingering: f64,
+    pub overlap_rate_hz: f64,
     /// A touch bounces only if it would leave faster than this, m/s.
-    pub bounce: f64,
+    pub bounce_speed_mps: f64,
     /// What a search for candidates must at least look at: the margin, and room for rounding.
-    pub vicinity: f64,
+    pub broad_margin_m: f64,
     /// Points of a touching pair count up to this gap, metres.
-    pub reach: f64,
+    pub speculative_m: f64,
     /// Jacobi iterations over resting touches.
     pub iterations: u32,
     /// Rounds of matching over hard touches.
@@ -105,7 +105,7 @@ pub struct World {
     /// m/s².
     pub gravity: Vec3,
     /// The numbers that steer contacts.
-    pub rule: Rule,
+    pub rule: ContactRule,
     /// Dynamic bodies in ascending id.
     pub bodies: Bodies,
     /// Static geometry in ascending id.
@@ -117,7 +117,7 @@ pub struct World {
     /// The part of the scene that each body begins in, by place; empty if the scene has no parts.
     pub parts: Vec<u32>,
     /// Which static geometry is near.
-    pub(crate) static_index: StaticIndex,
+    pub(crate) static_bvh: StaticBvh,
 }
 
 impl World {
@@ -138,7 +138,7 @@ impl World {
         let parts = parts(scene, &bodies)?;
         let gravity = Vec3::from(scene.gravity);
         let time = scene.time_base();
-        let static_index = StaticIndex::new(&statics);
+        let static_bvh = StaticBvh::new(&statics);
         Ok(World {
             rule: rule(scene, gravity.norm(), time.tick_s),
             time,
@@ -148,7 +148,7 @@ impl World {
             joints,
             group: scene.group,
             parts,
-            static_index,
+            static_bvh,
         })
     }
 
@@ -163,12 +163,12 @@ fn parts(scene: &Scene, bodies: &Bodies) -> Result<Vec<u32>, SceneError> {
     if scene.parts.is_empty() {
         return Ok(Vec::new());
     }
-    let directory = Directory::new(scene);
+    let directory = NameTable::new(scene);
     let mut part_of = vec![0; bodies.len()];
     for (number, part) in scene.parts.iter().enumerate() {
         for body in &part.bodies {
             let meant = directory.find(body, || format!("part[{number}].bodies"))?;
-            if let Meant::Body(at) = meant
+            if let Resolved::Body(at) = meant
                 && let Some(place) = bodies.place(scene.body_id(at))
             {
                 part_of[place] = number as u32;
@@ -178,15 +178,15 @@ fn parts(scene: &Scene, bodies: &Bodies) -> Result<Vec<u32>, SceneError> {
     Ok(part_of)
 }
 
-fn rule(scene: &Scene, g: f64, h: f64) -> Rule {
+fn rule(scene: &Scene, g: f64, h: f64) -> ContactRule {
     let margin = 2.0 * g * h * h;
-    Rule {
-        margin,
-        separating: 2.0 * g * h,
-        lingering: if g > 0.0 { 1.0 / h } else { 0.0 },
-        bounce: 4.0 * g * h,
-        vicinity: margin + 1e-6,
-        reach: 4.0 * margin,
+    ContactRule {
+        margin_m: margin,
+        separation_speed_mps: 2.0 * g * h,
+        overlap_rate_hz: if g > 0.0 { 1.0 / h } else { 0.0 },
+        bounce_speed_mps: 4.0 * g * h,
+        broad_margin_m: margin + 1e-6,
+        speculative_m: 4.0 * margin,
         iterations: scene.response.iterations,
         rounds: scene.response.rounds,
         warm_start: scene.response.warm_start,
@@ -198,7 +198,7 @@ pub(crate) fn body_def(scene: &Scene, index: usize) -> Result<BodyDef, SceneErro
     let body = &scene.bodies[index];
     let field = || format!("body[{index}]");
     let material = material(scene, &body.material, field)?;
-    let solid = massive(shape(&body.shape, field)?, material.density).ok_or_else(|| SceneError {
+    let solid = mass_properties(shape(&body.shape, field)?, material.density).ok_or_else(|| SceneError {
         field: format!("body[{index}].shape"),
         problem: "it has no volume, so it has no mass".into(),
         fix: "give a body a sphere, box, capsule, cylinder or a hull with volume".into(),

@@ -6,7 +6,7 @@
 use super::message::EntityId;
 
 /// Sizes of clusters, and entities without bodies.
-pub trait Circle {
+pub trait ClusterDirectory {
     /// Number of bodies of an entity; `None` for an entity that stays alone.
     fn size(&self, entity: EntityId) -> Option<u32>;
 
@@ -14,11 +14,11 @@ pub trait Circle {
     fn resize(&self, entity: EntityId, size: u32);
 
     /// Reserves room for `more` bodies in a cluster. Refused if it would grow too large.
-    fn announce(&self, to: EntityId, more: u32) -> bool;
+    fn reserve(&self, to: EntityId, more: u32) -> bool;
 
     /// An entity has lost its last body, and may be given others.
     fn offer(&self, entity: EntityId);
 
     /// Takes an entity without bodies, if there is one.
-    fn any_vacant(&self) -> Option<EntityId>;
+    fn take_free(&self) -> Option<EntityId>;
 }

@@ -40,11 +40,11 @@ macro_rules! faults {
 faults! {
     /// Versions are not compared: news for what is gone is taken for news about what replaced it.
     NoVersions = "no-versions",
-    /// News for a version that is gone is answered as if it had been taken in.
-    NeverRefused = "never-refused",
-    /// Who is refused keeps the contact all the same.
+    /// Notice for a version that is gone is answered as if it had been taken in.
+    NeverRefused = "never-rejected",
+    /// Who is rejected keeps the contact all the same.
     RefusalIgnored = "refusal-ignored",
-    /// News about the past is noted and answered at once, and acted on only at the next step.
+    /// Notice about the past is noted and answered at once, and acted on only at the next step.
     RollbackLater = "rollback-later",
     /// A contact in the past cuts the timeline one tick too late.
     CutTooLate = "cut-too-late",
@@ -56,14 +56,14 @@ faults! {
     AntieventUnanswered = "antievent-unanswered",
     /// An antievent takes back the contact but not what came of it.
     AntieventWithoutCut = "antievent-without-cut",
-    /// Who owes steps on.
+    /// Who pending_ack_count steps on.
     NoGate = "no-gate",
     /// The writer tells those it meets, and does not respond itself.
     DetectorDoesNotApply = "detector-does-not-apply",
-    /// A standing that has been told once is never told anew.
-    StandingLost = "standing-lost",
-    /// A standing that comes after another is ignored.
-    StandingIgnored = "standing-ignored",
+    /// A ghost that has been told once is never told anew.
+    StandingLost = "ghost-lost",
+    /// A ghost that comes after another is ignored.
+    StandingIgnored = "ghost-ignored",
     /// Segments that end at global virtual time are let go.
     FossilAtGvt = "fossil-at-gvt",
     /// The table lets go of tracks that end at global virtual time.
@@ -80,13 +80,13 @@ faults! {
     VoidPlanKept = "void-plan-kept",
     /// The version of a void plan is used again.
     VersionReused = "version-reused",
-    /// News about a plan under way is refused, because the table has not answered yet.
+    /// Notice about a plan under way is rejected, because the table has not answered yet.
     NewsBeforeAnswer = "news-before-answer",
     /// Tickets of odd entities go through the buckets in descending order.
     LocksUnordered = "locks-unordered",
-    /// A ticket lets go of each bucket as soon as it has passed it.
+    /// A request lets go of each bucket as soon as it has passed it.
     LocksNotHeld = "locks-not-held",
-    /// The last bucket a ticket passed is never let go.
+    /// The last bucket a request passed is never let go.
     KeyLost = "key-lost",
     /// Not even the lowest may go on when the window is used up.
     WindowHoldsTheLowest = "window-holds-the-lowest",
@@ -94,11 +94,11 @@ faults! {
     GateHoldsTheLowest = "gate-holds-the-lowest",
     /// Who is woken is woken one tick too late.
     WokenLate = "woken-late",
-    /// Answers leave before the counters have been moved.
+    /// Answers leave before the lvt_histogram have been moved.
     AnswerBeforeCount = "answer-before-count",
     /// Who moves leaves its old place before it is counted at the new one.
     LeaveBeforeEnter = "leave-before-enter",
-    /// Counters are moved by messages, which take their time.
+    /// LvtHistogram are moved by messages, which take their time.
     CountByMessage = "count-by-message",
     /// What acts from outside lets go of global virtual time before it has arrived.
     InputReleasedEarly = "input-released-early",
@@ -109,7 +109,7 @@ faults! {
     /// Ticks that are kept for late actions are settled all the same.
     HistoryNotKept = "history-not-kept",
     /// Who hands over bodies does not wait for the answer.
-    HandoverNotOwed = "handover-not-owed",
+    HandoverNotOwed = "handover-not-pending_acks",
     /// Who takes in bodies does not write its own tick anew.
     JoinWithoutNewVersion = "join-without-new-version",
     /// What has been handed over is not sent on to where it went.

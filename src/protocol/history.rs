@@ -6,35 +6,37 @@ use std::sync::Arc;
 use thin_vec::ThinVec;
 
 use crate::base::time::Tick;
-use crate::protocol::dynamics::{Crew, Dynamics, Moment, Place, Remembered, Response, Stranger};
+use crate::protocol::dynamics::{
+    BodyIndex, CachedContact, Cluster, Dynamics, RemoteContact, Response, ResponseInput,
+};
 use crate::protocol::message::{EntityId, Version};
 use crate::protocol::tvht::Track;
 
-/// A stranger in touch with the crew, and the version of its entity at that tick.
+/// A remote in touch with the cluster, and the version of its entity at that tick.
 #[derive(Clone)]
-pub(super) struct Known<D: Dynamics> {
+pub(super) struct ContactRecord<D: Dynamics> {
     pub entity: EntityId,
     pub version: Version,
-    pub stranger: Stranger<D>,
+    pub remote: RemoteContact<D>,
 }
 
-/// What has been told to an entity about a body of the crew.
-pub(super) struct Tale<D: Dynamics> {
-    pub own: Place,
+/// What has been told to an entity about a body of the cluster.
+pub(super) struct SentGhost<D: Dynamics> {
+    pub own: BodyIndex,
     pub to: EntityId,
-    pub standing: Arc<D::Standing>,
+    pub ghost: Arc<D::Ghost>,
 }
 
-impl<D: Dynamics> Clone for Tale<D> {
+impl<D: Dynamics> Clone for SentGhost<D> {
     fn clone(&self) -> Self {
-        Tale { own: self.own, to: self.to, standing: self.standing.clone() }
+        SentGhost { own: self.own, to: self.to, ghost: self.ghost.clone() }
     }
 }
 
 /// What pairs remember, shared between the response it comes from and the segment after it.
-pub(super) type Memories<D> = Option<Arc<[Remembered<D>]>>;
+pub(super) type Memories<D> = Option<Arc<[CachedContact<D>]>>;
 
-/// Ticks `first..=last` of the crew in free flight. Most touch nothing, so what only contacts need is out of the
+/// Ticks `first..=last` of the cluster in free flight. Most touch nothing, so what only contacts need is out of the
 /// way.
 ///
 /// Invariant: contacts are known only at `last`; whatever is learnt about an earlier tick cuts the segment there.
@@ -43,46 +45,46 @@ pub(super) struct Segment<D: Dynamics> {
     pub version: Version,
     pub first: Tick,
     pub last: Tick,
-    /// The crew and its flights, perhaps with those of the segments before and after.
+    /// The cluster and its flights, perhaps with those of the segments before and after.
     pub track: Arc<Track<D>>,
     /// What pairs remember that touched at `first - 1`.
     pub memories: Memories<D>,
     /// It was held by something at `first - 1`, and will most likely turn out to be held still.
-    pub expectant: bool,
-    /// Where the crew touches static geometry or itself, if that is within the segment as it was written; for a crew
+    pub expects_contact: bool,
+    /// Where the cluster touches static geometry or itself, if that is within the segment as it was written; for a cluster
     /// that is held, a guess.
     pub own_touch: Option<Tick>,
     /// Strangers in touch at `last`.
-    pub strangers: ThinVec<Known<D>>,
+    pub remotes: ThinVec<ContactRecord<D>>,
     /// What has been told at `last`.
-    pub tales: ThinVec<Tale<D>>,
-    /// How the crew goes on from `last`, as far as is known.
+    pub sent_ghosts: ThinVec<SentGhost<D>>,
+    /// How the cluster goes on from `last`, as far as is known.
     pub response: Option<Box<Response<D>>>,
 }
 
-/// A moment that is gone, and the strangers that were in touch then.
-pub(super) struct Lost<D: Dynamics> {
+/// A input that is gone, and the remotes that were in touch then.
+pub(super) struct UndoneContacts<D: Dynamics> {
     pub tick: Tick,
     pub version: Version,
-    pub strangers: ThinVec<Known<D>>,
+    pub remotes: ThinVec<ContactRecord<D>>,
 }
 
 impl<D: Dynamics> Segment<D> {
-    fn lose(&mut self, lost: &mut Vec<Lost<D>>) {
-        let strangers = std::mem::take(&mut self.strangers);
-        if !strangers.is_empty() {
-            lost.push(Lost { tick: self.last, version: self.version, strangers });
+    fn lose(&mut self, lost: &mut Vec<UndoneContacts<D>>) {
+        let remotes = std::mem::take(&mut self.remotes);
+        if !remotes.is_empty() {
+            lost.push(UndoneContacts { tick: self.last, version: self.version, remotes });
         }
     }
 
-    /// Whether the crew touches anything at the end of the segment.
+    /// Whether the cluster touches anything at the end of the segment.
     pub fn touches(&self) -> bool {
-        !self.strangers.is_empty() || self.own_touch == Some(self.last)
+        !self.remotes.is_empty() || self.own_touch == Some(self.last)
     }
 
-    /// The crew and its flights.
-    pub fn crew(&self) -> &Crew<D> {
-        self.track.crew_at(self.first)
+    /// The cluster and its flights.
+    pub fn cluster(&self) -> &Cluster<D> {
+        self.track.cluster_at(self.first)
     }
 
     /// Bytes it takes, with everything that only it holds.
@@ -90,41 +92,45 @@ impl<D: Dynamics> Segment<D> {
         fn of<T>(list: &Vec<T>) -> usize {
             list.capacity() * size_of::<T>()
         }
-        let crew = self.crew();
-        let spilled = if crew.spilled() { crew.capacity() * size_of::<(Place, D::Flight)>() } else { 0 };
+        let cluster = self.cluster();
+        let spilled =
+            if cluster.spilled() { cluster.capacity() * size_of::<(BodyIndex, D::Flight)>() } else { 0 };
         let track = size_of::<Track<D>>() + 2 * size_of::<usize>() + spilled;
-        let touches: usize = self.strangers.iter().map(|known| of(&known.stranger.touches)).sum();
+        let touches: usize = self.remotes.iter().map(|known| of(&known.remote.touches)).sum();
         let response = self.response.as_ref().map_or(0, |response| {
             let partners: usize = response.told.iter().map(|told| of(&told.partners)).sum();
-            let memories = response.memories.len() * size_of::<Remembered<D>>();
+            let memories = response.memories.len() * size_of::<CachedContact<D>>();
             size_of::<Response<D>>() + of(&response.flights) + memories + of(&response.told) + partners
         });
-        let memories = self.memories.as_ref().map_or(0, |list| list.len() * size_of::<Remembered<D>>());
-        let strangers = self.strangers.capacity() * size_of::<Known<D>>();
-        let lists = memories + strangers + self.tales.capacity() * size_of::<Tale<D>>();
+        let memories = self.memories.as_ref().map_or(0, |list| list.len() * size_of::<CachedContact<D>>());
+        let remotes = self.remotes.capacity() * size_of::<ContactRecord<D>>();
+        let lists = memories + remotes + self.sent_ghosts.capacity() * size_of::<SentGhost<D>>();
         size_of::<Self>() + lists + track + touches + response
     }
 
-    /// Works out how the crew goes on from the end of the segment.
+    /// Works out how the cluster goes on from the end of the segment.
     pub fn respond(&self, dynamics: &D, together: bool) -> Response<D> {
         // Pairs remember only if they touched at the tick before, that is if this segment is one tick long.
         let memories = self.memories.as_deref().filter(|_| self.first == self.last).unwrap_or_default();
         // A version that is about to be taken back may still be listed beside the one that replaces it.
-        let mut strangers: Vec<&Known<D>> = self.strangers.iter().collect();
-        strangers.sort_by_key(|known| (known.stranger.body, std::cmp::Reverse(known.version)));
-        strangers.dedup_by_key(|known| known.stranger.body);
-        let strangers: Vec<Stranger<D>> = strangers.iter().map(|known| known.stranger.clone()).collect();
-        dynamics.respond(self.last, &Moment { crew: self.crew(), memories, strangers: &strangers, together })
+        let mut remotes: Vec<&ContactRecord<D>> = self.remotes.iter().collect();
+        remotes.sort_by_key(|known| (known.remote.body, std::cmp::Reverse(known.version)));
+        remotes.dedup_by_key(|known| known.remote.body);
+        let remotes: Vec<RemoteContact<D>> = remotes.iter().map(|known| known.remote.clone()).collect();
+        dynamics.respond(
+            self.last,
+            &ResponseInput { cluster: self.cluster(), memories, remotes: &remotes, together },
+        )
     }
 }
 
-impl<D: Dynamics> Clone for Stranger<D> {
+impl<D: Dynamics> Clone for RemoteContact<D> {
     fn clone(&self) -> Self {
-        Stranger {
+        RemoteContact {
             body: self.body,
             flight: self.flight.clone(),
             touches: self.touches.clone(),
-            standing: self.standing.clone(),
+            ghost: self.ghost.clone(),
         }
     }
 }
@@ -183,15 +189,15 @@ impl<D: Dynamics> History<D> {
         (segment.first <= tick && is_it).then_some(segment)
     }
 
-    /// Whether the crew has gone on from a contact, known or expected, at or after `tick`.
+    /// Whether the cluster has gone on from a contact, known or expected, at or after `tick`.
     pub fn hurried_from(&self, tick: Tick) -> bool {
         let gone_on = self.segments.len().saturating_sub(1);
         let later = self.segments.iter().take(gone_on).rev().take_while(|segment| segment.last >= tick);
-        later.into_iter().any(|segment| segment.touches() || segment.expectant)
+        later.into_iter().any(|segment| segment.touches() || segment.expects_contact)
     }
 
     /// Takes back everything after `tick`. What was known at moments that are gone.
-    pub fn cut(&mut self, tick: Tick) -> Vec<Lost<D>> {
+    pub fn cut(&mut self, tick: Tick) -> Vec<UndoneContacts<D>> {
         let mut lost = Vec::new();
         while let Some(segment) = self.segments.back_mut().filter(|segment| segment.last > tick) {
             segment.lose(&mut lost);
@@ -203,7 +209,7 @@ impl<D: Dynamics> History<D> {
                 continue;
             }
             segment.last = tick;
-            segment.tales.clear();
+            segment.sent_ghosts.clear();
             segment.response = None;
             break;
         }
@@ -211,7 +217,7 @@ impl<D: Dynamics> History<D> {
     }
 
     /// Takes back everything from `tick` on, and forgets what came before.
-    pub fn clear(&mut self, tick: Tick) -> Vec<Lost<D>> {
+    pub fn clear(&mut self, tick: Tick) -> Vec<UndoneContacts<D>> {
         let mut lost = Vec::new();
         for mut segment in self.segments.drain(..) {
             segment.lose(&mut lost);

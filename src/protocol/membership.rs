@@ -8,34 +8,34 @@
 
 use std::collections::BTreeMap;
 
-use super::dynamics::Place;
+use super::dynamics::BodyIndex;
 use super::message::EntityId;
 use crate::base::time::Tick;
 
 /// Who moves at the beginning of an epoch. Groups have entities of their own; whoever comes free goes to the entity
 /// of the same number as the body, and from there wherever it likes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Removal {
+pub struct MembershipChange {
     /// Bodies that move, and where they live from then on.
-    pub moves: BTreeMap<Place, EntityId>,
+    pub moves: BTreeMap<BodyIndex, EntityId>,
     /// Groups that somebody joins or leaves, and all who belong to them from then on, ascending.
-    pub crews: BTreeMap<EntityId, Vec<Place>>,
+    pub clusters: BTreeMap<EntityId, Vec<BodyIndex>>,
 }
 
-impl Removal {
+impl MembershipChange {
     /// The group that a body joins.
-    pub fn joined_by(&self, body: Place) -> Option<EntityId> {
-        self.moves.get(&body).copied().filter(|to| self.crews.contains_key(to))
+    pub fn joined_by(&self, body: BodyIndex) -> Option<EntityId> {
+        self.moves.get(&body).copied().filter(|to| self.clusters.contains_key(to))
     }
 }
 
 /// All decisions so far, as an entity may look them up.
-pub trait Homes {
+pub trait Membership {
     /// Ticks of an epoch.
     fn epoch(&self) -> u64;
 
     /// The decision with this number, if it has been made; the first is about the beginning of the second epoch.
-    fn decision(&self, number: usize) -> Option<&Removal>;
+    fn decision(&self, number: usize) -> Option<&MembershipChange>;
 
     /// Whether somebody may move at a tick.
     fn is_boundary(&self, tick: Tick) -> bool {
@@ -53,8 +53,8 @@ pub trait Homes {
     }
 
     /// Who moves at `boundary`, if that is decided.
-    fn removal(&self, boundary: Tick, floor: Tick) -> Option<&Removal> {
-        let is_decided = floor >= self.decided_from(boundary);
+    fn change(&self, boundary: Tick, lvt_min: Tick) -> Option<&MembershipChange> {
+        let is_decided = lvt_min >= self.decided_from(boundary);
         self.decision((boundary / self.epoch() - 1) as usize).filter(|_| is_decided)
     }
 }

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::base::time::Tick;
-use crate::protocol::dynamics::{Crew, Dynamics, Place, Remembered};
+use crate::protocol::dynamics::{BodyIndex, CachedContact, Cluster, Dynamics};
 
-/// An entity: a body or a crew of bodies with one local virtual time.
+/// An entity: a body or a cluster of bodies with one local virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntityId(pub u32);
 
@@ -19,7 +19,7 @@ impl fmt::Display for EntityId {
 /// Tells apart what an entity did at a tick from what it did there after taking that back. Never used twice.
 pub type Version = u32;
 
-/// A moment of two entities: a tick, and the versions of both sides at that tick.
+/// A input of two entities: a tick, and the versions of both sides at that tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct At {
     /// The tick.
@@ -30,7 +30,7 @@ pub struct At {
     pub to: Version,
 }
 
-/// A message from entity to entity. All but answers are owed until they are answered.
+/// A message from entity to entity. All but answers are pending_acks until they are answered.
 pub enum Message<D: Dynamics + ?Sized> {
     /// My body touches yours. Acts on the way from `at.tick` to the next tick.
     Event {
@@ -39,11 +39,11 @@ pub enum Message<D: Dynamics + ?Sized> {
         /// Identifies the answer.
         serial: u64,
         /// The sender's body, its flight at that tick, and the receiver's body.
-        mine: Place,
+        mine: BodyIndex,
         /// Flight of the sender's body.
         flight: D::Flight,
         /// The receiver's body.
-        yours: Place,
+        yours: BodyIndex,
     },
     /// What I did at that tick no longer holds: nothing of mine touches you there.
     Antievent {
@@ -53,42 +53,42 @@ pub enum Message<D: Dynamics + ?Sized> {
         serial: u64,
     },
     /// What you need to know of a body of mine that touches you and others.
-    Standing {
+    GhostUpdate {
         /// When, and between which versions.
         at: At,
         /// Identifies the answer.
         serial: u64,
         /// The sender's body.
-        mine: Place,
-        /// Its standing.
-        standing: Arc<D::Standing>,
+        mine: BodyIndex,
+        /// Its ghost.
+        ghost: Arc<D::Ghost>,
     },
     /// These bodies are yours from `tick` on, which is global virtual time.
-    Join {
+    Migrate {
         /// Identifies the answer.
         serial: u64,
         /// From when on.
         tick: Tick,
         /// Who, and what goes with them.
-        party: Box<Party<D>>,
+        migration: Box<Migration<D>>,
     },
-    /// Heard, and acted on. `refused` if the version it was meant for is gone.
-    Answer {
+    /// Heard, and acted on. `rejected` if the version it was meant for is gone.
+    Ack {
         /// Which message.
         serial: u64,
         /// The receiver has taken back what the message was about.
-        refused: bool,
+        rejected: bool,
     },
 }
 
 impl<D: Dynamics + ?Sized> Message<D> {
-    /// The moment it is about, if it is about one of the receiver's.
+    /// The input it is about, if it is about one of the receiver's.
     pub fn at(&self) -> Option<&At> {
         match self {
-            Message::Event { at, .. } | Message::Antievent { at, .. } | Message::Standing { at, .. } => {
+            Message::Event { at, .. } | Message::Antievent { at, .. } | Message::GhostUpdate { at, .. } => {
                 Some(at)
             }
-            Message::Join { .. } | Message::Answer { .. } => None,
+            Message::Migrate { .. } | Message::Ack { .. } => None,
         }
     }
 }
@@ -101,57 +101,57 @@ impl<D: Dynamics + ?Sized> Clone for Message<D> {
                 Message::Event { at: *at, serial: *serial, mine: *mine, flight, yours: *yours }
             }
             Message::Antievent { at, serial } => Message::Antievent { at: *at, serial: *serial },
-            Message::Standing { at, serial, mine, standing } => {
-                let standing = standing.clone();
-                Message::Standing { at: *at, serial: *serial, mine: *mine, standing }
+            Message::GhostUpdate { at, serial, mine, ghost } => {
+                let ghost = ghost.clone();
+                Message::GhostUpdate { at: *at, serial: *serial, mine: *mine, ghost }
             }
-            Message::Join { serial, tick, party } => {
-                Message::Join { serial: *serial, tick: *tick, party: party.clone() }
+            Message::Migrate { serial, tick, migration } => {
+                Message::Migrate { serial: *serial, tick: *tick, migration: migration.clone() }
             }
-            Message::Answer { serial, refused } => Message::Answer { serial: *serial, refused: *refused },
+            Message::Ack { serial, rejected } => Message::Ack { serial: *serial, rejected: *rejected },
         }
     }
 }
 
 /// Bodies on their way from one entity to another.
-pub struct Party<D: Dynamics + ?Sized> {
+pub struct Migration<D: Dynamics + ?Sized> {
     /// Bodies and their flights.
-    pub crew: Crew<D>,
+    pub cluster: Cluster<D>,
     /// What pairs remember that touched at the tick before.
-    pub memories: Vec<Remembered<D>>,
+    pub memories: Vec<CachedContact<D>>,
     /// Whether somebody was held at the tick before.
-    pub expectant: bool,
+    pub expects_contact: bool,
     /// Actions from outside that wait for their tick: the tick, their order, and what they do.
-    pub actions: Vec<(Tick, u64, D::Action)>,
+    pub actions: Vec<(Tick, u64, D::Input)>,
 }
 
-impl<D: Dynamics> Party<D> {
+impl<D: Dynamics> Migration<D> {
     /// Everybody who goes: those who are there, and those who have yet to come into being.
-    pub fn bodies(&self) -> Vec<Place> {
-        let present = self.crew.iter().map(|(place, _)| *place);
-        present.chain(self.actions.iter().map(|(_, _, action)| D::subject(action))).collect()
+    pub fn bodies(&self) -> Vec<BodyIndex> {
+        let present = self.cluster.iter().map(|(place, _)| *place);
+        present.chain(self.actions.iter().map(|(_, _, action)| D::target(action))).collect()
     }
 }
 
-impl<D: Dynamics + ?Sized> Clone for Party<D> {
+impl<D: Dynamics + ?Sized> Clone for Migration<D> {
     fn clone(&self) -> Self {
-        Party {
-            crew: self.crew.clone(),
+        Migration {
+            cluster: self.cluster.clone(),
             memories: self.memories.clone(),
-            expectant: self.expectant,
+            expects_contact: self.expects_contact,
             actions: self.actions.clone(),
         }
     }
 }
 
-/// What a handler wants done, in this order: the log is cut, then grows; the counters move; then messages leave.
-/// The order matters: an answer must not leave before the counters have been moved.
+/// What a handler wants done, in this order: the log is cut, then grows; the lvt_histogram move; then messages leave.
+/// The order matters: an answer must not leave before the lvt_histogram have been moved.
 pub struct Outbox<D: Dynamics + ?Sized> {
     /// Flights of these bodies that begin after a tick are taken back.
-    pub landed: Vec<(Place, Tick)>,
+    pub flights_retracted: Vec<(BodyIndex, Tick)>,
     /// Flights that begin at a tick; nothing for who is no more from that tick on.
-    pub took_off: Vec<(Place, Tick, Option<D::Flight>)>,
-    /// The entity's count moves from one tick to another. It comes from nowhere if it was vacant, and goes
+    pub flights_started: Vec<(BodyIndex, Tick, Option<D::Flight>)>,
+    /// The entity's count moves from one tick to another. It comes from nowhere if it was retired, and goes
     /// nowhere if it is.
     pub counted: Option<(Option<Tick>, Option<Tick>)>,
     /// Messages, in order.
@@ -160,22 +160,27 @@ pub struct Outbox<D: Dynamics + ?Sized> {
 
 impl<D: Dynamics + ?Sized> Default for Outbox<D> {
     fn default() -> Self {
-        Outbox { landed: Vec::new(), took_off: Vec::new(), counted: None, messages: Vec::new() }
+        Outbox {
+            flights_retracted: Vec::new(),
+            flights_started: Vec::new(),
+            counted: None,
+            messages: Vec::new(),
+        }
     }
 }
 
 impl<D: Dynamics + ?Sized> Outbox<D> {
     /// Forgets everything, so that it can be filled again.
     pub fn clear(&mut self) {
-        self.landed.clear();
-        self.took_off.clear();
+        self.flights_retracted.clear();
+        self.flights_started.clear();
         self.counted = None;
         self.messages.clear();
     }
 
-    pub(super) fn land(&mut self, bodies: &[Place], after: Tick) {
-        self.took_off.retain(|(_, from, _)| *from <= after);
-        self.landed.extend(bodies.iter().map(|body| (*body, after)));
+    pub(super) fn land(&mut self, bodies: &[BodyIndex], after: Tick) {
+        self.flights_started.retain(|(_, from, _)| *from <= after);
+        self.flights_retracted.extend(bodies.iter().map(|body| (*body, after)));
     }
 
     pub(super) fn count(&mut self, from: Option<Tick>, to: Option<Tick>) {

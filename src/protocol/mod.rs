@@ -1,18 +1,18 @@
 //! The Time Warp protocol as state machines without IO: no actor, clock, thread or socket in here.
 //!
-//! An [`Entity`] owns one body or a crew of several. It flies ahead in its own time, writes its tracks into the
+//! An [`Entity`] owns one body or a cluster of several. It flies ahead in its own time, writes its tracks into the
 //! temporal volumetric hash table, learns there whom it touches, tells them, and takes back what it did when it
 //! learns that it was wrong. Executors carry its messages about; they decide nothing.
 //!
 //! The ideas, each of which `docs/protocol.md` argues for:
 //!
 //! 1. **Versions.** Every truncation starts a new version. A contact is between two versions, and what arrives
-//!    for a version that is gone is refused.
+//!    for a version that is gone is rejected.
 //! 2. **Contacts live at the end of a segment.** Any change of what is known at tick t cuts the timeline back to
 //!    t. That one rule is the whole of rollback.
 //! 3. **Always receptive.** Every message is handled in full when it arrives, in every phase, and answered at
-//!    once, after the cut and after the counters have been moved. Nobody waits inside a handler.
-//! 4. **Who owes does not step.** An entity goes on only when everything it sent has been answered; so its local
+//!    once, after the cut and after the lvt_histogram have been moved. Nobody waits inside a handler.
+//! 4. **Who pending_ack_count does not step.** An entity goes on only when everything it sent has been answered; so its local
 //!    virtual time bounds everything it can still cause.
 
 mod cluster;
@@ -27,14 +27,19 @@ mod portrait;
 mod stats;
 mod tvht;
 
-pub use cluster::Circle;
-pub use dynamics::{Crew, Dynamics, Moment, PartnerKey, Place, Remembered, Response, Seen, Stranger, Told};
-pub use entity::{Entity, Forward, Limits, Plan, Step, Written};
+pub use cluster::ClusterDirectory;
+pub use dynamics::{
+    BodyIndex, CachedContact, Cluster, Dynamics, GhostToSend, PartnerKey, RemoteContact, Response,
+    ResponseInput, Seen,
+};
+pub use entity::{Entity, Forward, Limits, Plan, Step, WriteResult};
 pub use fault::Fault;
-pub use gvt::Now;
-pub use membership::{Homes, Removal};
-pub use message::{At, EntityId, Message, Outbox, Party, Version};
+pub use gvt::VirtualTimes;
+pub use membership::{Membership, MembershipChange};
+pub use message::{At, EntityId, Message, Migration, Outbox, Version};
 pub use portrait::{Named, Painter};
 pub use stats::Stats;
-pub use tvht::{Bucket, Cell, Entry, Found, Grid, Layout, Passage, Reach, RoughBounds, Search, Track};
-pub(crate) use tvht::{Keeper, Passed, Ticket};
+pub use tvht::{
+    Aabb32, Bucket, Cell, CellCover, CellRange, CellSpan, Encounter, Entry, Grid, TableWrite, Track,
+};
+pub(crate) use tvht::{BucketQueue, Passed, TableRequest};

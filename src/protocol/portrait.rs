@@ -3,12 +3,12 @@
 //! Versions only ever grow, so no two states would be alike if they were taken as they are. But they are only
 //! compared with each other; so they are handed over by name, and the painter may number those that still occur as
 //! it likes, as long as it keeps their order. Serial numbers only say what an answer is the answer to; so what is
-//! owed is taken down in their place.
+//! pending_acks is taken down in their place.
 
 use crate::base::time::Tick;
-use crate::protocol::dynamics::{Dynamics, PartnerKey, Remembered};
-use crate::protocol::message::{At, EntityId, Message, Party, Version};
-use crate::protocol::tvht::{Found, Track};
+use crate::protocol::dynamics::{CachedContact, Dynamics, PartnerKey};
+use crate::protocol::message::{At, EntityId, Message, Migration, Version};
+use crate::protocol::tvht::{Encounter, Track};
 
 /// A number that is only compared with others of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,11 +26,11 @@ pub trait Painter<D: Dynamics> {
     /// A flight.
     fn flight(&mut self, flight: &D::Flight);
     /// What a pair remembers.
-    fn memory(&mut self, memory: &D::Memory);
-    /// A standing.
-    fn standing(&mut self, standing: &D::Standing);
+    fn memory(&mut self, memory: &D::Cache);
+    /// A ghost.
+    fn ghost(&mut self, ghost: &D::Ghost);
     /// Something done from outside.
-    fn action(&mut self, action: &D::Action);
+    fn action(&mut self, action: &D::Input);
 
     /// A tick, if there is one.
     fn maybe(&mut self, tick: Option<Tick>) {
@@ -46,7 +46,7 @@ pub trait Painter<D: Dynamics> {
 impl<D: Dynamics> Message<D> {
     /// Takes down a message on its way. For an answer, who gets it must take down what it is the answer to.
     pub fn portray(&self, from: EntityId, to: EntityId, painter: &mut impl Painter<D>) {
-        let moment = |painter: &mut dyn Painter<D>, at: &At| {
+        let input = |painter: &mut dyn Painter<D>, at: &At| {
             painter.number(at.tick);
             painter.named(Named::Version(from, at.from));
             painter.named(Named::Version(to, at.to));
@@ -54,36 +54,36 @@ impl<D: Dynamics> Message<D> {
         match self {
             Message::Event { at, mine, flight, yours, .. } => {
                 painter.number(0);
-                moment(painter, at);
+                input(painter, at);
                 painter.number(u64::from(*mine));
                 painter.flight(flight);
                 painter.number(u64::from(*yours));
             }
             Message::Antievent { at, .. } => {
                 painter.number(1);
-                moment(painter, at);
+                input(painter, at);
             }
-            Message::Standing { at, mine, standing, .. } => {
+            Message::GhostUpdate { at, mine, ghost, .. } => {
                 painter.number(2);
-                moment(painter, at);
+                input(painter, at);
                 painter.number(u64::from(*mine));
-                painter.standing(standing);
+                painter.ghost(ghost);
             }
-            Message::Join { tick, party, .. } => {
+            Message::Migrate { tick, migration, .. } => {
                 painter.number(3);
                 painter.number(*tick);
-                party.portray(painter);
+                migration.portray(painter);
             }
-            Message::Answer { refused, .. } => painter.number(4 + u64::from(*refused)),
+            Message::Ack { rejected, .. } => painter.number(4 + u64::from(*rejected)),
         }
     }
 }
 
-impl<D: Dynamics> Party<D> {
+impl<D: Dynamics> Migration<D> {
     fn portray(&self, painter: &mut impl Painter<D>) {
-        portray_crew(&self.crew, painter);
+        portray_cluster(&self.cluster, painter);
         portray_memories(&self.memories, painter);
-        painter.number(u64::from(self.expectant));
+        painter.number(u64::from(self.expects_contact));
         painter.many(self.actions.len());
         for (tick, number, action) in &self.actions {
             painter.number(*tick);
@@ -100,18 +100,18 @@ impl<D: Dynamics> Track<D> {
         painter.named(Named::Version(self.entity, self.version));
         painter.number(self.first);
         painter.number(self.end());
-        portray_crew(self.crew_at(self.first), painter);
+        portray_cluster(self.cluster_at(self.first), painter);
         painter.many(self.later().len());
-        self.later().iter().for_each(|crew| portray_crew(crew, painter));
-        self.layout.portray(painter);
+        self.later().iter().for_each(|cluster| portray_cluster(cluster, painter));
+        self.cell_cover.portray(painter);
     }
 }
 
 /// Takes down contacts that a write came upon. Where the others' tracks end by now matters not.
-pub(super) fn portray_found<D: Dynamics>(found: &[Found<D>], painter: &mut impl Painter<D>) {
+pub(super) fn portray_found<D: Dynamics>(found: &[Encounter<D>], painter: &mut impl Painter<D>) {
     painter.many(found.len());
     for contact in found {
-        let (other, (body, flight)) = (&contact.other, contact.stranger());
+        let (other, (body, flight)) = (&contact.other, contact.remote());
         painter.number(u64::from(contact.own));
         painter.number(u64::from(other.entity.0));
         painter.number(u64::from(*body));
@@ -121,18 +121,18 @@ pub(super) fn portray_found<D: Dynamics>(found: &[Found<D>], painter: &mut impl 
 }
 
 /// Takes down bodies and their flights.
-pub(super) fn portray_crew<D: Dynamics>(crew: &[(u32, D::Flight)], painter: &mut impl Painter<D>) {
-    painter.many(crew.len());
-    for (place, flight) in crew {
+pub(super) fn portray_cluster<D: Dynamics>(cluster: &[(u32, D::Flight)], painter: &mut impl Painter<D>) {
+    painter.many(cluster.len());
+    for (place, flight) in cluster {
         painter.number(u64::from(*place));
         painter.flight(flight);
     }
 }
 
 /// Takes down what pairs remember.
-pub(super) fn portray_memories<D: Dynamics>(memories: &[Remembered<D>], painter: &mut impl Painter<D>) {
+pub(super) fn portray_memories<D: Dynamics>(memories: &[CachedContact<D>], painter: &mut impl Painter<D>) {
     painter.many(memories.len());
-    for Remembered { own, partner, memory } in memories {
+    for CachedContact { own, partner, memory } in memories {
         painter.number(u64::from(*own));
         portray_partner(*partner, painter);
         painter.memory(memory);
@@ -143,6 +143,6 @@ pub(super) fn portray_partner<D: Dynamics>(partner: PartnerKey, painter: &mut im
     painter.number(match partner {
         PartnerKey::Body(place) => u64::from(place),
         PartnerKey::Static(id) => 1 << 40 | u64::from(id),
-        PartnerKey::Company => 1 << 41,
+        PartnerKey::Island => 1 << 41,
     });
 }

@@ -18,7 +18,7 @@ pub struct Stats {
     pub ticks_undone: u64,
     /// How many rollbacks took back 1, 2 to 3, 4 to 7, ... ticks.
     pub rollback_depths: [u64; DEPTHS],
-    /// Rollbacks because of an event or a standing.
+    /// Rollbacks because of an event or a ghost.
     pub primary_rollbacks: u64,
     /// Rollbacks because of an antievent or a refusal.
     pub secondary_rollbacks: u64,
@@ -27,15 +27,15 @@ pub struct Stats {
     /// Events sent.
     pub events: u64,
     /// Contacts that were told to somebody who knew them already.
-    pub repeated: u64,
+    pub repeated_events: u64,
     /// Antievents sent.
     pub antievents: u64,
     /// Standings sent.
-    pub standings: u64,
+    pub ghosts: u64,
     /// Actions from outside.
     pub actions: u64,
     /// Handovers of bodies to another entity.
-    pub handovers: u64,
+    pub migrations: u64,
     /// Pairs in touch at committed ticks.
     pub touches: u64,
     /// Touches that began at committed ticks.
@@ -57,11 +57,11 @@ impl Stats {
         self.secondary_rollbacks += other.secondary_rollbacks;
         self.responses += other.responses;
         self.events += other.events;
-        self.repeated += other.repeated;
+        self.repeated_events += other.repeated_events;
         self.antievents += other.antievents;
-        self.standings += other.standings;
+        self.ghosts += other.ghosts;
         self.actions += other.actions;
-        self.handovers += other.handovers;
+        self.migrations += other.migrations;
         self.touches += other.touches;
         self.new_touches += other.new_touches;
         self.overlap_m = self.overlap_m.max(other.overlap_m);

@@ -15,7 +15,7 @@
 //! A payload is compressed with zstd where its stored and raw lengths differ. A file without an end chunk was
 //! cut off and says so ([`Ending`]); a chunk whose checksum is wrong ends reading with an error.
 //!
-//! Not here: other people's formats ([`crate::export`]), and clocks: whoever writes decides when to
+//! Not here: other set_active's formats ([`crate::export`]), and clocks: whoever writes decides when to
 //! [`flush`](RecordingWriter::flush).
 
 mod chunk;

@@ -24,7 +24,7 @@ const COLORS: usize = 255;
 /// Misfit of what has changed that a palette is always allowed: two and a half steps in each channel, squared.
 const TOLERATED: f64 = 20.0;
 /// A new palette has to lower the misfit by this factor.
-const WORTHWHILE: f64 = 2.0;
+const CHUNK_MIN: f64 = 2.0;
 
 /// Which frames of a run an animation shows, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -195,11 +195,11 @@ fn refreshed(last: Image, mut old: Palette, tolerated: f64, image: &Image) -> (O
         return (Some(last), old, tolerated);
     }
     let mut new = Palette::new(colors(image), COLORS);
-    if new.misfit(changed()) * WORTHWHILE <= misfit {
+    if new.misfit(changed()) * CHUNK_MIN <= misfit {
         return (None, new, TOLERATED);
     }
     // As good as it gets: do not try again before it is worse.
-    (Some(last), old, misfit * WORTHWHILE)
+    (Some(last), old, misfit * CHUNK_MIN)
 }
 
 /// The smallest rectangle around all pixels that differ between two pictures; one pixel if none does.

@@ -8,7 +8,7 @@
 use crate::base::math::Vec3;
 use crate::render::framing::Focus;
 use crate::render::solid::{Ray, Solid, Span};
-use crate::render::solids::{Group, Meeting};
+use crate::render::solids::{Meeting, Solids};
 
 /// Share of the bodies that have to be before a face to make it the inner face of a wall.
 const INSIDE: f64 = 0.95;
@@ -70,7 +70,7 @@ pub(super) struct Cutaway {
 }
 
 impl Cutaway {
-    pub fn new(eye: Vec3, statics: &Group, focus: &Focus) -> Self {
+    pub fn new(eye: Vec3, statics: &Solids, focus: &Focus) -> Self {
         let mut roles = vec![PLAIN; statics.things.len()];
         let bodies = sample(&focus.bodies);
         let subjects = with_landings(statics, &bodies, focus.body_radius);
@@ -158,7 +158,7 @@ impl Cutaway {
     }
 
     /// The cut through the walls that remain, if the ray enters the window there.
-    pub fn rim(&self, statics: &Group, ray: &Ray, (span, plane): (Span, Option<usize>)) -> Option<Meeting> {
+    pub fn rim(&self, statics: &Solids, ray: &Ray, (span, plane): (Span, Option<usize>)) -> Option<Meeting> {
         let plane = &self.open[plane?];
         if span.from >= span.to {
             return None;
@@ -182,7 +182,7 @@ fn sample(bodies: &[Vec3]) -> Vec<Vec3> {
 }
 
 /// The bodies, and where they would be if they had fallen down.
-fn with_landings(statics: &Group, bodies: &[Vec3], body_radius: f64) -> Vec<Vec3> {
+fn with_landings(statics: &Solids, bodies: &[Vec3], body_radius: f64) -> Vec<Vec3> {
     let landing = |p: &Vec3| {
         let down = Ray::new(*p, -Vec3::y());
         let met = statics.nearest(&down, Span::ALL, |_| false, |_| true)?;
@@ -200,7 +200,7 @@ fn is_behind(face: &Face, eye: &Vec3) -> bool {
 /// The face of a wall that has nearly all bodies before it, and whether it covers them. If there are several,
 /// one that covers them, and one that the camera is behind.
 fn inner_face(
-    statics: &Group,
+    statics: &Solids,
     wall: u32,
     bodies: &[Vec3],
     eye: &Vec3,
@@ -223,7 +223,7 @@ fn inner_face(
 }
 
 /// Share of the bodies that the solid stands before.
-fn hidden(statics: &Group, index: u32, eye: Vec3, bodies: &[Vec3]) -> f64 {
+fn hidden(statics: &Solids, index: u32, eye: Vec3, bodies: &[Vec3]) -> f64 {
     let thing = &statics.things[index as usize];
     if thing.solid.contains(&thing.local(eye)) {
         return 1.0;
@@ -233,7 +233,7 @@ fn hidden(statics: &Group, index: u32, eye: Vec3, bodies: &[Vec3]) -> f64 {
 }
 
 /// Share of the bodies that a mesh hides by faces that are seen from behind.
-fn hidden_from_behind(statics: &Group, index: u32, eye: Vec3, bodies: &[Vec3]) -> f64 {
+fn hidden_from_behind(statics: &Solids, index: u32, eye: Vec3, bodies: &[Vec3]) -> f64 {
     let hides = |p: &&Vec3| {
         let any = sight(statics, index, eye, **p, false);
         any.is_some() && any != sight(statics, index, eye, **p, true)
@@ -241,7 +241,7 @@ fn hidden_from_behind(statics: &Group, index: u32, eye: Vec3, bodies: &[Vec3]) -
     bodies.iter().filter(hides).count() as f64 / bodies.len().max(1) as f64
 }
 
-fn sight(statics: &Group, index: u32, eye: Vec3, p: Vec3, front_only: bool) -> Option<f64> {
+fn sight(statics: &Solids, index: u32, eye: Vec3, p: Vec3, front_only: bool) -> Option<f64> {
     let thing = &statics.things[index as usize];
     let distance = (p - eye).norm();
     let ray = Ray::new(eye, (p - eye) / distance);
@@ -250,7 +250,7 @@ fn sight(statics: &Group, index: u32, eye: Vec3, p: Vec3, front_only: bool) -> O
 }
 
 /// Whether a wall's face is large enough to be a side of the room the bodies are in.
-fn covers_bodies(statics: &Group, face: &Face, focus: &Focus) -> bool {
+fn covers_bodies(statics: &Solids, face: &Face, focus: &Focus) -> bool {
     let thing = &statics.things[face.wall as usize];
     let Solid::Box { half } = *thing.solid else { return true };
     let extent = (focus.bounds.max - focus.bounds.min) * 0.5;
@@ -263,7 +263,7 @@ fn covers_bodies(statics: &Group, face: &Face, focus: &Focus) -> bool {
 }
 
 /// Whether something is the ground that a room stands on: it faces up and goes on far beyond the walls.
-fn is_ground(statics: &Group, index: u32, focus: &Focus) -> bool {
+fn is_ground(statics: &Solids, index: u32, focus: &Focus) -> bool {
     let thing = &statics.things[index as usize];
     match &*thing.solid {
         Solid::HalfSpace { normal } => (thing.axes * normal).y > 0.7,
@@ -292,7 +292,7 @@ mod tests {
         Drawable { shape: Shape::Box { half: half.into() }, x: x.into(), q: Quat::identity(), color: [0; 3] }
     }
 
-    fn cutaway(statics: &[Drawable], eye: Vec3) -> (Cutaway, Group) {
+    fn cutaway(statics: &[Drawable], eye: Vec3) -> (Cutaway, Solids) {
         let bodies: Vec<_> = (0..27)
             .map(|i| {
                 let x = Vec3::new(f64::from(i % 3), f64::from(i / 3 % 3), f64::from(i / 9)) * 2.0;
@@ -304,7 +304,7 @@ mod tests {
         let mut framing = Framing::new(&bodies, statics);
         framing.see(&Frame { index: 0, tick: 0, time_s: 0.0, bodies: states });
         let things = statics.iter().map(|s| (&s.shape, Arc::new(Solid::new(&s.shape)), s.x, s.q));
-        let group = Group::new(things);
+        let group = Solids::new(things);
         (Cutaway::new(eye, &group, &framing.focus()), group)
     }
 

@@ -40,10 +40,10 @@ pub use image::{Image, PIXELS_MAX, SIDE_MAX};
 
 use cutaway::Cutaway;
 use framing::{Focus, Framing};
-use ray_scene::{Samples, Stage};
+use ray_scene::{RayScene, Samples};
 use shade::{Gamma, Paint};
 use solid::Solid;
-use solids::Group;
+use solids::Solids;
 use tile::{Painter, TILE};
 
 /// What the colours of bodies say.
@@ -159,7 +159,7 @@ pub struct Renderer {
     bodies: Vec<(BodyId, Drawable)>,
     /// Solid of each body.
     solids: Vec<Arc<Solid>>,
-    statics: Group,
+    statics: Solids,
     /// Colour of each static object, and whether it is ground or wall.
     static_colors: Vec<(Rgb, bool)>,
     framing: Framing,
@@ -214,7 +214,7 @@ impl Renderer {
         let flat = |thing: &Drawable| matches!(thing.shape, Shape::Box { .. } | Shape::HalfSpace { .. });
         let static_colors = statics.iter().map(|thing| (thing.color, flat(thing))).collect();
         let placed = statics.iter().map(|t| (&t.shape, Arc::new(Solid::new(&t.shape)), t.x, t.q));
-        let statics = Group::new(placed);
+        let statics = Solids::new(placed);
         Ok(Renderer {
             options,
             bodies,
@@ -263,7 +263,7 @@ impl Renderer {
             Some((index, state))
         });
         let seen: Vec<_> = seen.collect();
-        let bodies = Group::new(
+        let bodies = Solids::new(
             seen.iter()
                 .map(|(i, state)| (&self.bodies[*i].1.shape, self.solids[*i].clone(), state.x, state.q)),
         );
@@ -276,7 +276,8 @@ impl Renderer {
             .collect();
         let paint = Paint::new(&colors, &self.static_colors, square(&setting.focus));
         let Setting { view, focus, cutaway, .. } = setting;
-        let stage = Stage { statics: &self.statics, bodies: &bodies, cutaway, focus, samples: &self.samples };
+        let stage =
+            RayScene { statics: &self.statics, bodies: &bodies, cutaway, focus, samples: &self.samples };
         self.paint(&Painter { view, stage: &stage, paint: &paint, gamma: &self.gamma })
     }
 

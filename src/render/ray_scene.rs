@@ -7,7 +7,7 @@ use crate::base::math::{Vec3, any_perpendicular};
 use crate::render::cutaway::Cutaway;
 use crate::render::framing::Focus;
 use crate::render::solid::{Ray, Span};
-use crate::render::solids::{Group, Meeting};
+use crate::render::solids::{Meeting, Solids};
 
 /// Towards the sun; from the left and a little from behind for a viewer who stands where the camera does
 /// by itself.
@@ -85,15 +85,15 @@ impl Samples {
 }
 
 /// Everything the rays of one picture ask.
-pub(super) struct Stage<'a> {
-    pub statics: &'a Group,
-    pub bodies: &'a Group,
+pub(super) struct RayScene<'a> {
+    pub statics: &'a Solids,
+    pub bodies: &'a Solids,
     pub cutaway: &'a Cutaway,
     pub focus: &'a Focus,
     pub samples: &'a Samples,
 }
 
-impl Stage<'_> {
+impl RayScene<'_> {
     /// What a camera ray ends at.
     #[inline]
     pub fn look(&self, ray: &Ray) -> Option<Sight> {

@@ -3,7 +3,7 @@
 use crate::base::color::Rgb;
 use crate::base::math::Vec3;
 use crate::render::framing::smooth_step;
-use crate::render::ray_scene::{Light, SUN, Sight, Stage, Thing};
+use crate::render::ray_scene::{Light, RayScene, SUN, Sight, Thing};
 use crate::render::solid::{Ray, Solid};
 use crate::render::solids::Placed;
 use crate::scene::colors::STATIC_COLOR;
@@ -57,7 +57,7 @@ impl Paint {
     }
 
     /// What is seen of a surface under some light. `footprint` is the width of a pixel there, metres.
-    pub fn surface(&self, stage: &Stage, ray: &Ray, sight: &Sight, light: Light, footprint: f64) -> Color {
+    pub fn surface(&self, stage: &RayScene, ray: &Ray, sight: &Sight, light: Light, footprint: f64) -> Color {
         let p = ray.at(sight.t);
         let (albedo, normal, gloss) = match sight.thing {
             Thing::Body(index) => {
@@ -106,7 +106,7 @@ fn filtered_square_wave(x: f64, width: f64) -> f64 {
 }
 
 /// The farther from the middle of things, the more the ground becomes backdrop.
-fn fade(stage: &Stage, p: &Vec3) -> f64 {
+fn fade(stage: &RayScene, p: &Vec3) -> f64 {
     let distance = (p - stage.focus.centre).norm() / stage.focus.radius;
     smooth_step(2.0, 7.0, distance)
 }

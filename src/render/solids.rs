@@ -42,7 +42,7 @@ pub(super) struct Meeting {
 
 /// Solids in the world, found fast along rays.
 #[derive(Default)]
-pub(super) struct Group {
+pub(super) struct Solids {
     pub things: Vec<Placed>,
     bvh: Bvh,
     /// Index of the thing at each leaf of the hierarchy.
@@ -51,10 +51,10 @@ pub(super) struct Group {
     unbounded: Vec<u32>,
 }
 
-impl Group {
+impl Solids {
     /// Shapes with their poses. Those with a pose that cannot be drawn keep their index but are never met.
     pub fn new<'a>(things: impl IntoIterator<Item = (&'a Shape, Arc<Solid>, Vec3, Quat)>) -> Self {
-        let mut group = Group::default();
+        let mut group = Solids::default();
         let mut bounds = Vec::new();
         for (index, (shape, solid, x, q)) in things.into_iter().enumerate() {
             let unit = drawable_pose(x, &q);
@@ -151,10 +151,10 @@ mod tests {
     use super::*;
     use crate::base::math::rotation_exp;
 
-    fn spheres(centres: &[Vec3]) -> Group {
+    fn spheres(centres: &[Vec3]) -> Solids {
         let shape = Shape::Sphere { radius: 0.5 };
         let solid = Arc::new(Solid::new(&shape));
-        Group::new(centres.iter().map(|x| (&shape, solid.clone(), *x, Quat::identity())))
+        Solids::new(centres.iter().map(|x| (&shape, solid.clone(), *x, Quat::identity())))
     }
 
     #[test]

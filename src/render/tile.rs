@@ -5,7 +5,7 @@
 
 use crate::base::color::Rgb;
 use crate::render::camera::View;
-use crate::render::ray_scene::{Light, Sight, Stage};
+use crate::render::ray_scene::{Light, RayScene, Sight};
 use crate::render::shade::{Color, Gamma, Paint};
 use crate::render::solid::Ray;
 
@@ -39,7 +39,7 @@ struct Pixel {
 /// All that is needed to make the tiles of one picture.
 pub(super) struct Painter<'a> {
     pub view: &'a View,
-    pub stage: &'a Stage<'a>,
+    pub stage: &'a RayScene<'a>,
     pub paint: &'a Paint,
     pub gamma: &'a Gamma,
 }

@@ -1,42 +1,43 @@
-//! A crew that is solved together: strangers push its bodies one by one, under the local response; then the group
+//! A cluster that is solved together: remotes push its bodies one by one, under the local response; then the group
 //! solver has the last word about what they do to each other and to static geometry.
 
 use std::sync::Arc;
 
 use crate::base::state::BodyState;
 use crate::base::time::Tick;
-use crate::islands::{Bridging, GroupMemory, Memory, Spaces, static_partner};
+use crate::islands::{ContactCache, IslandCache, IslandModel, Workspaces, static_partner};
 use crate::physics::{Flight, World};
-use crate::protocol::{Moment, PartnerKey, Place, Remembered, Response};
+use crate::protocol::{BodyIndex, CachedContact, PartnerKey, Response, ResponseInput};
 use crate::rigid::RigidModel;
 
-/// How a crew goes on after `tick`. `states` are those of the crew, once strangers have pushed it; `response` is what
+/// How a cluster goes on after `tick`. `states` are those of the cluster, once remotes have pushed it; `response` is what
 /// is known of its contacts with them.
 pub(super) fn go_on(
-    (world, bridging): (&World, &Bridging),
-    spaces: &mut Spaces,
+    (world, islands): (&World, &IslandModel),
+    spaces: &mut Workspaces,
     tick: Tick,
-    moment: &Moment<RigidModel>,
+    input: &ResponseInput<RigidModel>,
     states: &[BodyState],
     mut response: Response<RigidModel>,
 ) -> Response<RigidModel> {
-    response.lingers = true;
-    // Nobody goes on from the last tick, nor before strangers have told everything.
+    response.is_resting = true;
+    // Nobody goes on from the last tick, nor before remotes have told everything.
     if !response.complete || tick == world.time.last_tick {
         response.flights.clear();
         return response;
     }
-    let members: Vec<Place> = moment.crew.iter().map(|(place, _)| *place).collect();
-    let advanced = bridging.advance(spaces, &members, states, &recollect(world, &members, moment.memories));
+    let members: Vec<BodyIndex> = input.cluster.iter().map(|(place, _)| *place).collect();
+    let advanced =
+        islands.advance(spaces, &members, states, &gather_warm_start(world, &members, input.memories));
     let flight = |origin: &BodyState| Flight { since: tick + 1, origin: *origin };
     response.flights = members.iter().copied().zip(advanced.states.iter().map(flight)).collect();
     let of_group = members.iter().map(|place| {
-        let memory = Memory::Group(advanced.memory.clone());
-        Remembered { own: *place, partner: PartnerKey::Company, memory }
+        let memory = ContactCache::Group(advanced.memory.clone());
+        CachedContact { own: *place, partner: PartnerKey::Island, memory }
     });
-    let mut memories: Vec<Remembered<RigidModel>> =
+    let mut memories: Vec<CachedContact<RigidModel>> =
         response.memories.iter().cloned().chain(of_group).collect();
-    memories.sort_unstable_by_key(Remembered::key);
+    memories.sort_unstable_by_key(CachedContact::key);
     response.memories = memories.into();
     response.seen.touches += advanced.pairs;
     response.seen.new_touches += advanced.begun;
@@ -45,16 +46,20 @@ pub(super) fn go_on(
 }
 
 /// What the group begins with.
-fn recollect(world: &World, members: &[Place], memories: &[Remembered<RigidModel>]) -> Arc<GroupMemory> {
-    let of = |place: Place| {
-        let at = memories.binary_search_by_key(&(place, PartnerKey::Company), Remembered::key).ok()?;
+fn gather_warm_start(
+    world: &World,
+    members: &[BodyIndex],
+    memories: &[CachedContact<RigidModel>],
+) -> Arc<IslandCache> {
+    let of = |place: BodyIndex| {
+        let at = memories.binary_search_by_key(&(place, PartnerKey::Island), CachedContact::key).ok()?;
         memories[at].memory.group()
     };
-    let pair = |known: &Remembered<RigidModel>| match known.partner {
+    let pair = |known: &CachedContact<RigidModel>| match known.partner {
         PartnerKey::Body(other) => Some((known.own.min(other), known.own.max(other))),
         PartnerKey::Static(id) => Some((known.own, static_partner(world, id)?)),
-        PartnerKey::Company => None,
+        PartnerKey::Island => None,
     };
     let pairs = || memories.iter().filter_map(|known| Some((pair(known)?, known.memory.pair()?))).collect();
-    GroupMemory::recollect(members, of, pairs)
+    IslandCache::gather_warm_start(members, of, pairs)
 }

@@ -5,4 +5,4 @@ mod island_response;
 mod model;
 
 pub use model::RigidModel;
-pub(crate) use model::forget_helped;
+pub(crate) use model::clear_pool_workspaces;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::base::parallel;
 use crate::base::sync::{Mutex, lock};
 use crate::base::time::Tick;
-use crate::islands::{Bridging, Memory};
-use crate::physics::local_solver::Standing;
-use crate::physics::{Aabb, Action, Deed, Flight, World, first_static_touch, first_touch};
-use crate::protocol::{Crew, Dynamics, Moment, Place, Response};
+use crate::islands::{ContactCache, IslandModel};
+use crate::physics::local_solver::GhostState;
+use crate::physics::{Aabb, BodyInput, Flight, InputKind, World, first_static_touch, first_touch};
+use crate::protocol::{BodyIndex, Cluster, Dynamics, Response, ResponseInput};
 use crate::rigid::cluster_contacts::{self, Workspace};
 
 thread_local! {
@@ -21,13 +21,13 @@ thread_local! {
 static HELPED: Mutex<Vec<Workspace>> = Mutex::new(Vec::new());
 
 /// Gives back the work space of those whom a pool has helped: the pool is no more.
-pub(crate) fn forget_helped() {
+pub(crate) fn clear_pool_workspaces() {
     lock(&HELPED).clear();
 }
 
 /// Does something that needs work space.
 fn with_workspace<R>(work: impl FnOnce(&mut Workspace) -> R) -> R {
-    if !parallel::is_helped() {
+    if !parallel::in_pool() {
         return WORKSPACE.with_borrow_mut(work);
     }
     // A thread that waits for others of its pool may take up the work of somebody else.
@@ -43,7 +43,7 @@ pub struct RigidModel {
     /// The scene made ready to simulate.
     pub world: Arc<World>,
     /// Advances islands, if bodies are grouped into islands.
-    pub islands: Option<Arc<Bridging>>,
+    pub islands: Option<Arc<IslandModel>>,
 }
 
 impl RigidModel {
@@ -55,41 +55,41 @@ impl RigidModel {
 
 impl Dynamics for RigidModel {
     type Flight = Flight;
-    type Memory = Memory;
-    type Standing = Standing;
-    type Action = Action;
+    type Cache = ContactCache;
+    type Ghost = GhostState;
+    type Input = BodyInput;
 
-    fn same_standing(a: &Standing, b: &Standing) -> bool {
+    fn same_ghost(a: &GhostState, b: &GhostState) -> bool {
         a.same_bits(b)
     }
 
-    fn radius(&self, body: Place) -> f64 {
-        self.world.bodies[body as usize].radius + self.world.rule.vicinity
+    fn radius(&self, body: BodyIndex) -> f64 {
+        self.world.bodies[body as usize].radius + self.world.rule.broad_margin_m
     }
 
-    fn bounds(&self, body: Place, flight: &Flight, from: Tick, to: Tick) -> Aabb {
+    fn bounds(&self, body: BodyIndex, flight: &Flight, from: Tick, to: Tick) -> Aabb {
         flight
             .swept_aabb(&self.world, &self.world.bodies[body as usize], from, to)
-            .grown(self.world.rule.vicinity)
+            .grown(self.world.rule.broad_margin_m)
     }
 
-    fn first_own_touch(&self, crew: &[(Place, Flight)], from: Tick, to: Tick) -> Option<Tick> {
+    fn first_own_touch(&self, cluster: &[(BodyIndex, Flight)], from: Tick, to: Tick) -> Option<Tick> {
         let mut earliest = Earliest { from, to: Some(to), found: None };
-        for (place, flight) in crew {
+        for (place, flight) in cluster {
             let body = &self.world.bodies[*place as usize];
             earliest.look(|last| first_static_touch(&self.world, (body, flight), from, last));
         }
-        let of = |at: usize| (&self.world.bodies[crew[at].0 as usize], &crew[at].1);
-        if crew.len() <= cluster_contacts::SMALL_CREW {
-            for a in 0..crew.len() {
-                for b in a + 1..crew.len() {
+        let of = |at: usize| (&self.world.bodies[cluster[at].0 as usize], &cluster[at].1);
+        if cluster.len() <= cluster_contacts::SMALL_CLUSTER {
+            for a in 0..cluster.len() {
+                for b in a + 1..cluster.len() {
                     earliest.look(|last| first_touch(&self.world, of(a), of(b), from, last));
                 }
             }
             return earliest.found;
         }
         let bounds: Vec<Aabb> =
-            crew.iter().map(|(place, flight)| self.bounds(*place, flight, from, to)).collect();
+            cluster.iter().map(|(place, flight)| self.bounds(*place, flight, from, to)).collect();
         with_workspace(|space| {
             for &(a, b) in space.neighbours.within(&bounds) {
                 earliest.look(|last| first_touch(&self.world, of(a as usize), of(b as usize), from, last));
@@ -98,42 +98,48 @@ impl Dynamics for RigidModel {
         earliest.found
     }
 
-    fn first_touch(&self, a: (Place, &Flight), b: (Place, &Flight), from: Tick, to: Tick) -> Option<Tick> {
+    fn first_touch(
+        &self,
+        a: (BodyIndex, &Flight),
+        b: (BodyIndex, &Flight),
+        from: Tick,
+        to: Tick,
+    ) -> Option<Tick> {
         let (a, b) = if a.0 < b.0 { (a, b) } else { (b, a) };
         let of = |(place, flight)| (&self.world.bodies[place as usize], flight);
         first_touch(&self.world, of(a), of(b), from, to)
     }
 
-    fn respond(&self, tick: Tick, moment: &Moment<RigidModel>) -> Response<RigidModel> {
-        with_workspace(|space| cluster_contacts::respond(self, tick, moment, space))
+    fn respond(&self, tick: Tick, input: &ResponseInput<RigidModel>) -> Response<RigidModel> {
+        with_workspace(|space| cluster_contacts::respond(self, tick, input, space))
     }
 
-    fn subject(action: &Action) -> Place {
+    fn target(action: &BodyInput) -> BodyIndex {
         action.body
     }
 
-    fn steer(
+    fn apply_inputs(
         &self,
         tick: Tick,
-        crew: &mut Crew<RigidModel>,
-        actions: &[(u64, Action)],
-    ) -> Vec<(Place, Option<Flight>)> {
-        let mut news: Vec<(Place, Option<Flight>)> = Vec::new();
-        for (_, Action { body, deed }) in actions {
-            let flight = match (crew.binary_search_by_key(body, |(place, _)| *place), deed) {
-                (Ok(at), deed) => match self.world.acted_on(tick, *body, &crew[at].1, deed) {
+        cluster: &mut Cluster<RigidModel>,
+        actions: &[(u64, BodyInput)],
+    ) -> Vec<(BodyIndex, Option<Flight>)> {
+        let mut news: Vec<(BodyIndex, Option<Flight>)> = Vec::new();
+        for (_, BodyInput { body, kind }) in actions {
+            let flight = match (cluster.binary_search_by_key(body, |(place, _)| *place), kind) {
+                (Ok(at), kind) => match self.world.acted_on(tick, *body, &cluster[at].1, kind) {
                     Some(flight) => {
-                        crew[at].1 = flight;
+                        cluster[at].1 = flight;
                         Some(flight)
                     }
                     None => {
-                        crew.remove(at);
+                        cluster.remove(at);
                         None
                     }
                 },
-                (Err(at), Deed::Appear(state)) => {
+                (Err(at), InputKind::Spawn(state)) => {
                     let flight = Flight { since: tick, origin: *state };
-                    crew.insert(at, (*body, flight));
+                    cluster.insert(at, (*body, flight));
                     Some(flight)
                 }
                 (Err(_), _) => continue,

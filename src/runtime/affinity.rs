@@ -3,7 +3,7 @@
 /// Moves the calling thread to the core with this number of those it may use, and lets it go again. Threads that are
 /// always busy and happen to begin on one core may share it for a tenth of a second before the system parts them.
 #[cfg(target_os = "linux")]
-pub(crate) fn begin_on_core(number: usize) {
+pub(crate) fn pin_briefly(number: usize) {
     use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
     use nix::unistd::Pid;
 
@@ -20,4 +20,4 @@ pub(crate) fn begin_on_core(number: usize) {
 
 /// Elsewhere threads are left where they are.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn begin_on_core(_: usize) {}
+pub(crate) fn pin_briefly(_: usize) {}

@@ -1,5 +1,5 @@
 //! How crowded a scene is at its start: decides how wide the cells of the table are, and whether bodies begin in
-//! crews. A matter of speed only.
+//! clusters. A matter of speed only.
 
 use crate::base::math::Vec3;
 use crate::physics::BodyDef;
@@ -14,7 +14,7 @@ const NARROWEST: f64 = 1.25;
 const CROWDED: f64 = 32.0;
 /// A scene with so many bodies in cells of two diameters is dense: everybody will touch somebody soon.
 const DENSE: f64 = 3.0;
-/// With so few cores and so many bodies in cells of four diameters, one crew is cheaper than many who bounce off each
+/// With so few cores and so many bodies in cells of four diameters, one cluster is cheaper than many who bounce off each
 /// other.
 const FEW_CORES: usize = 2;
 const DENSE_FOR_FEW: f64 = 5.0;
@@ -22,27 +22,27 @@ const DENSE_FOR_FEW: f64 = 5.0;
 const SAMPLE: usize = 1 << 14;
 
 /// How crowded a scene is.
-pub(super) struct Crowding<'a> {
+pub(super) struct Density<'a> {
     bodies: &'a [BodyDef],
     typical_radius: f64,
 }
 
-impl<'a> Crowding<'a> {
+impl<'a> Density<'a> {
     /// Of bodies at the start of a run.
     pub fn of(bodies: &'a [BodyDef]) -> Self {
         let bodies = &bodies[..bodies.len().min(SAMPLE)];
         let mut radii: Vec<f64> = bodies.iter().map(|body| body.radius).collect();
         radii.sort_unstable_by(f64::total_cmp);
-        Crowding { bodies, typical_radius: radii.get(radii.len() / 2).copied().unwrap_or(0.5) }
+        Density { bodies, typical_radius: radii.get(radii.len() / 2).copied().unwrap_or(0.5) }
     }
 
-    /// Whether bodies had better begin in crews.
+    /// Whether bodies had better begin in clusters.
     pub fn is_dense(&self, cores: usize) -> bool {
         self.company(2.0) >= DENSE || cores <= FEW_CORES && self.company(4.0) >= DENSE_FOR_FEW
     }
 
     /// The width of cells that suits the scene, in diameters of the typical body: the wider, the fewer cells a
-    /// flight passes, but the more strangers are in them.
+    /// flight passes, but the more remotes are in them.
     pub fn cell_scale(&self) -> f64 {
         SCALES.into_iter().find(|scale| self.company(*scale) <= CROWDED).unwrap_or(NARROWEST)
     }

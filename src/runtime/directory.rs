@@ -6,7 +6,7 @@
 use dashmap::DashMap;
 
 use crate::base::sync::{Mutex, lock};
-use crate::protocol::{Circle, EntityId};
+use crate::protocol::{ClusterDirectory, EntityId};
 
 /// What the directory knows of one entity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ struct Listed {
 /// Arbiters and sizes of all entities, and those that have no body.
 pub struct EntityDirectory {
     entities: DashMap<EntityId, Listed>,
-    vacant: Mutex<Vec<EntityId>>,
+    retired: Mutex<Vec<EntityId>>,
     /// Clusters grow no larger than this.
     largest: u32,
 }
@@ -30,7 +30,7 @@ impl EntityDirectory {
     pub fn new(sizes: impl Iterator<Item = Option<usize>>, largest: u32) -> Self {
         let listed = |size: Option<usize>| Listed { arbiter: 0, size: size.map(|size| size as u32) };
         let entities = (0..).map(EntityId).zip(sizes.map(listed)).collect();
-        EntityDirectory { entities, vacant: Mutex::default(), largest }
+        EntityDirectory { entities, retired: Mutex::default(), largest }
     }
 
     /// An entity runs on this arbiter.
@@ -44,7 +44,7 @@ impl EntityDirectory {
     }
 }
 
-impl Circle for EntityDirectory {
+impl ClusterDirectory for EntityDirectory {
     fn size(&self, entity: EntityId) -> Option<u32> {
         self.entities.get(&entity)?.size
     }
@@ -55,7 +55,7 @@ impl Circle for EntityDirectory {
         }
     }
 
-    fn announce(&self, to: EntityId, more: u32) -> bool {
+    fn reserve(&self, to: EntityId, more: u32) -> bool {
         let mut listed = self.entities.get_mut(&to);
         let Some(size) = listed.as_mut().and_then(|listed| listed.size.as_mut()) else { return false };
         let fits = *size + more <= self.largest;
@@ -66,10 +66,10 @@ impl Circle for EntityDirectory {
     }
 
     fn offer(&self, entity: EntityId) {
-        lock(&self.vacant).push(entity);
+        lock(&self.retired).push(entity);
     }
 
-    fn any_vacant(&self) -> Option<EntityId> {
-        lock(&self.vacant).pop()
+    fn take_free(&self) -> Option<EntityId> {
+        lock(&self.retired).pop()
     }
 }

@@ -6,7 +6,7 @@ use crate::base::frame::Frame;
 use crate::base::sync::{Mutex, MutexGuard, lock};
 use crate::base::time::Tick;
 use crate::physics::{BodyDef, Flight, World};
-use crate::protocol::Place;
+use crate::protocol::BodyIndex;
 
 /// The flights of one body, with the tick each begins at, ascending; none from where it is no more. Mostly one:
 /// those lie next to each other, and a frame is one walk through memory.
@@ -47,13 +47,13 @@ impl FlightLog {
     }
 
     /// Takes back the flights of a body that begin after `tick`.
-    pub fn land(&self, body: Place, tick: Tick) {
+    pub fn land(&self, body: BodyIndex, tick: Tick) {
         self.with(body, |flights| flights.retain(|(from, _)| *from <= tick));
     }
 
     /// Flights that begin at certain ticks; none where a body is no more from then on. Neighbours in the list of bodies
     /// should come one after the other.
-    pub fn take_off(&self, departures: impl Iterator<Item = (Place, Tick, Option<Flight>)>) {
+    pub fn take_off(&self, departures: impl Iterator<Item = (BodyIndex, Tick, Option<Flight>)>) {
         let mut open: Option<(usize, MutexGuard<Vec<Flights>>)> = None;
         for (body, tick, flight) in departures {
             let (number, at) = (body as usize / SHELF, body as usize % SHELF);
@@ -103,7 +103,7 @@ impl FlightLog {
         self.len() == 0
     }
 
-    fn with<T>(&self, body: Place, act: impl FnOnce(&mut Flights) -> T) -> T {
+    fn with<T>(&self, body: BodyIndex, act: impl FnOnce(&mut Flights) -> T) -> T {
         let (shelf, at) = (body as usize / SHELF, body as usize % SHELF);
         act(&mut lock(&self.shelves[shelf])[at])
     }

@@ -8,17 +8,17 @@ use crate::protocol::EntityId;
 
 /// Who waits for which tick.
 #[derive(Default)]
-pub(crate) struct WaitingRoom {
+pub(crate) struct LvtWaiters {
     waiting: Mutex<BTreeMap<Tick, Vec<EntityId>>>,
 }
 
-impl WaitingRoom {
-    /// Registers an entity that waits for `tick`. Says no if that has been reached: `floor` is asked after
+impl LvtWaiters {
+    /// Registers an entity that waits for `tick`. Says no if that has been reached: `lvt_min` is asked after
     /// registering, so that no wake-up is lost.
-    pub fn register(&self, id: EntityId, tick: Tick, floor: impl FnOnce() -> Tick) -> bool {
+    pub fn register(&self, id: EntityId, tick: Tick, lvt_min: impl FnOnce() -> Tick) -> bool {
         let mut waiting = lock(&self.waiting);
         waiting.entry(tick).or_default().push(id);
-        if floor() < tick {
+        if lvt_min() < tick {
             return true;
         }
         if let Some(waiters) = waiting.get_mut(&tick) {
@@ -28,10 +28,10 @@ impl WaitingRoom {
     }
 
     /// Takes out everybody whose tick has been reached.
-    pub fn reached(&self, floor: Tick) -> Vec<EntityId> {
+    pub fn reached(&self, lvt_min: Tick) -> Vec<EntityId> {
         let mut woken = Vec::new();
         let mut waiting = lock(&self.waiting);
-        while let Some(entry) = waiting.first_entry().filter(|entry| *entry.key() <= floor) {
+        while let Some(entry) = waiting.first_entry().filter(|entry| *entry.key() <= lvt_min) {
             woken.extend(entry.remove());
         }
         woken

@@ -1,16 +1,16 @@
-//! All entities of a run with the table, the counters and the log they share: what every executor that speculates
+//! All entities of a run with the table, the lvt_histogram and the log they share: what every executor that speculates
 //! needs, whatever carries its messages.
 
 use crate::base::time::Tick;
-use crate::physics::{Deed, Flight, World};
-use crate::protocol::{Dynamics, Entity, EntityId, Grid, Limits, Outbox, Place};
+use crate::physics::{Flight, InputKind, World};
+use crate::protocol::{BodyIndex, Dynamics, Entity, EntityId, Grid, Limits, Outbox};
 use crate::rigid::RigidModel;
-use crate::runtime::density::{Crowding, WIDEST};
+use crate::runtime::density::{Density, WIDEST};
 use crate::runtime::directory::EntityDirectory;
 use crate::runtime::flight_log::FlightLog;
 use crate::runtime::inputs::Entry;
-use crate::runtime::island_epochs::Epochs;
-use crate::runtime::lvt_histogram::Counters;
+use crate::runtime::island_epochs::IslandEpochs;
+use crate::runtime::lvt_histogram::LvtHistogram;
 use crate::runtime::shared_tvht::{Lane, SharedTable};
 use crate::runtime::throttle::Throttle;
 
@@ -54,7 +54,7 @@ impl Default for Tuning {
 }
 
 /// What all entities share.
-pub struct Commons {
+pub struct Shared {
     /// The physics.
     pub model: RigidModel,
     /// How space is divided.
@@ -62,26 +62,26 @@ pub struct Commons {
     /// The hash table in shared memory.
     pub table: SharedTable<RigidModel>,
     /// Who has come how far.
-    pub counters: Counters,
+    pub lvt_histogram: LvtHistogram,
     /// Flights for the frames.
     pub log: FlightLog,
     /// How far entities may run ahead at most.
     pub limits: Limits,
     /// How far they may at present.
     pub throttle: Throttle,
-    /// Who is how large, if entities regroup by themselves.
-    pub circle: Option<EntityDirectory>,
+    /// Who is how large, if entities recluster by themselves.
+    pub directory: Option<EntityDirectory>,
     /// Who lives where from when on, if that is part of the result.
-    pub epochs: Option<Epochs>,
+    pub epochs: Option<IslandEpochs>,
     /// The bodies of each entity at the start.
-    pub crews: Vec<Vec<Place>>,
+    pub clusters: Vec<Vec<BodyIndex>>,
     /// Those from here on are for groups.
     pub free: usize,
     /// The entity each body of the scene is born in.
-    births: Vec<EntityId>,
+    home_entities: Vec<EntityId>,
 }
 
-impl Commons {
+impl Shared {
     /// Makes ready to run a world on so many cores, and everybody who is in it or known to come.
     pub(crate) fn new(
         model: &RigidModel,
@@ -91,12 +91,12 @@ impl Commons {
     ) -> (Self, Vec<Entity<RigidModel>>) {
         let world = &model.world;
         let scene = world.bodies.at_start().len();
-        let crowd = Crowding::of(world.bodies.at_start());
+        let crowd = Density::of(world.bodies.at_start());
         // Crews that touch wait for each other at every tick, and once more for every iteration: that costs more than
-        // several cores gain. A heap is one crew, which all cores help.
+        // several cores gain. A heap is one cluster, which all cores help.
         let is_heap = tuning.cluster == 0 && scene > 0 && crowd.is_dense(cores);
-        let mut crews = crews(world, tuning, is_heap);
-        let radii: Vec<f64> = (0..scene as Place).map(|place| model.radius(place)).collect();
+        let mut clusters = clusters(world, tuning, is_heap);
+        let radii: Vec<f64> = (0..scene as BodyIndex).map(|place| model.radius(place)).collect();
         let most = if tuning.lane == Lane::Actors { 1 << 12 } else { 1 << 20 };
         let suited = (2 * radii.len()).next_power_of_two().clamp(64, most) as u32;
         let buckets = if tuning.buckets == 0 { suited } else { tuning.buckets };
@@ -109,129 +109,129 @@ impl Commons {
             last_tick: world.time.last_tick,
             alone_until: Tick::MAX,
         };
-        let circle = (tuning.cluster == 0)
-            .then(|| EntityDirectory::new(crews.iter().map(|crew| Some(crew.len())), scene as u32));
+        let directory = (tuning.cluster == 0)
+            .then(|| EntityDirectory::new(clusters.iter().map(|cluster| Some(cluster.len())), scene as u32));
         // Groups have entities of their own, which take no part in regrouping.
-        let epochs = model.islands.as_deref().map(|islands| Epochs::new(world, islands));
-        let free = crews.len();
-        crews.resize(free + epochs.as_ref().map_or(0, |epochs| epochs.homes.groups()), Vec::new());
-        let mut births = vec![EntityId(0); scene];
-        for (at, crew) in crews.iter().enumerate() {
-            for body in crew {
-                births[*body as usize] = EntityId(at as u32);
+        let epochs = model.islands.as_deref().map(|islands| IslandEpochs::new(world, islands));
+        let free = clusters.len();
+        clusters.resize(free + epochs.as_ref().map_or(0, |epochs| epochs.membership.groups()), Vec::new());
+        let mut home_entities = vec![EntityId(0); scene];
+        for (at, cluster) in clusters.iter().enumerate() {
+            for body in cluster {
+                home_entities[*body as usize] = EntityId(at as u32);
             }
         }
-        // What touches inside a crew is not looked for in the table: a heap needs few and wide cells there.
+        // What touches inside a cluster is not looked for in the table: a heap needs few and wide cells there.
         let suited_scale = if is_heap { WIDEST } else { crowd.cell_scale() };
         let scale = if tuning.cell_scale == 0.0 { suited_scale } else { tuning.cell_scale };
         let grid = Grid::new(&radii, scale, buckets);
-        let late = known.iter().filter(|entry| is_birth(entry)).count();
-        let population = (crews.len() + late) as u32;
-        let commons = Commons {
-            circle,
+        let late = known.iter().filter(|entry| is_spawn(entry)).count();
+        let population = (clusters.len() + late) as u32;
+        let shared = Shared {
+            directory,
             epochs,
             table: SharedTable::new(grid.clone()),
             grid,
-            counters: Counters::new(population, window, tuning.history, world.time.last_tick),
+            lvt_histogram: LvtHistogram::new(population, window, tuning.history, world.time.last_tick),
             log: FlightLog::new(world),
             limits,
             throttle: Throttle::new(limits, tuning.history_bytes),
-            crews,
+            clusters,
             free,
-            births,
+            home_entities,
             model: model.clone(),
         };
-        commons.counters.set_ceiling(commons.ceiling(world.time.last_tick));
-        let entities = commons.entities(known);
-        (commons, entities)
+        shared.lvt_histogram.set_ceiling(shared.ceiling(world.time.last_tick));
+        let entities = shared.entities(known);
+        (shared, entities)
     }
 
     /// How far global virtual time may go if nothing but decisions about the next epoch holds it below `wanted`.
     pub(crate) fn ceiling(&self, wanted: Tick) -> Tick {
-        self.epochs.as_ref().map_or(wanted, |epochs| wanted.min(epochs.homes.next()))
+        self.epochs.as_ref().map_or(wanted, |epochs| wanted.min(epochs.membership.next()))
     }
 
     /// The entities at the start of the run, with everything that is known to be done to them.
     fn entities(&self, known: &[Entry]) -> Vec<Entity<RigidModel>> {
-        let start = |place: &Place| {
+        let start = |place: &BodyIndex| {
             let origin = self.model.world.bodies[*place as usize].start;
             (*place, Flight { since: 0, origin })
         };
-        let crews = self.crews.iter().enumerate();
-        let entity = |(at, crew): (usize, &Vec<Place>)| {
-            let entity = Entity::new(EntityId(at as u32), crew.iter().map(start).collect());
+        let clusters = self.clusters.iter().enumerate();
+        let entity = |(at, cluster): (usize, &Vec<BodyIndex>)| {
+            let entity = Entity::new(EntityId(at as u32), cluster.iter().map(start).collect());
             if at < self.free { entity } else { entity.of_group() }
         };
-        let mut entities: Vec<Entity<RigidModel>> = crews.map(entity).collect();
+        let mut entities: Vec<Entity<RigidModel>> = clusters.map(entity).collect();
         for entry in known {
-            if is_birth(entry) {
-                entities.push(self.newborn(0, entry));
+            if is_spawn(entry) {
+                entities.push(self.spawned(0, entry));
                 continue;
             }
-            let birth = self.birth(entry.action.body).0 as usize;
+            let home_entity = self.home_entity(entry.action.body).0 as usize;
             // Nothing has been done yet that could be taken back.
-            entities[birth].act(entry.tick, entry.number, entry.action, &mut Outbox::default());
+            entities[home_entity].act(entry.tick, entry.number, entry.action, &mut Outbox::default());
         }
         entities
     }
 
     /// The entity of a body that comes into being during the run, to be counted at `base`.
-    pub(crate) fn newborn(&self, base: Tick, entry: &Entry) -> Entity<RigidModel> {
+    pub(crate) fn spawned(&self, base: Tick, entry: &Entry) -> Entity<RigidModel> {
         self.log.make_room();
-        let birth = (entry.tick, entry.number, entry.action);
-        Entity::unborn(self.birth(entry.action.body), base, birth)
+        let home_entity = (entry.tick, entry.number, entry.action);
+        Entity::spawning(self.home_entity(entry.action.body), base, home_entity)
     }
 
     /// The entity a body was born in: who knows where it is now. Bodies that come late have one of their own.
-    pub fn birth(&self, body: Place) -> EntityId {
-        let late = || EntityId((self.crews.len() + body as usize - self.births.len()) as u32);
-        self.births.get(body as usize).copied().unwrap_or_else(late)
+    pub fn home_entity(&self, body: BodyIndex) -> EntityId {
+        let late = || EntityId((self.clusters.len() + body as usize - self.home_entities.len()) as u32);
+        self.home_entities.get(body as usize).copied().unwrap_or_else(late)
     }
 
-    /// Does what a handler wants done with the log and the counters; messages are the caller's. Says whether
+    /// Does what a handler wants done with the log and the lvt_histogram; messages are the caller's. Says whether
     /// global virtual time may have moved.
     pub fn apply(&self, out: &mut Outbox<RigidModel>) -> bool {
-        for (body, tick) in out.landed.drain(..) {
+        for (body, tick) in out.flights_retracted.drain(..) {
             self.log.land(body, tick);
         }
-        self.log.take_off(out.took_off.drain(..));
+        self.log.take_off(out.flights_started.drain(..));
         let Some((from, to)) = out.counted.take() else { return false };
         if let Some(to) = to {
-            self.counters.enter(to);
+            self.lvt_histogram.add(to);
         }
-        from.is_some_and(|from| self.counters.leave(from))
+        from.is_some_and(|from| self.lvt_histogram.remove(from))
     }
 }
 
 /// Whether an input brings a body into being.
-pub(crate) fn is_birth(entry: &Entry) -> bool {
-    matches!(entry.action.deed, Deed::Appear(_))
+pub(crate) fn is_spawn(entry: &Entry) -> bool {
+    matches!(entry.action.kind, InputKind::Spawn(_))
 }
 
-/// The crews at the start, by entity, bodies in ascending order: a heap in the first, or neighbours along a
+/// The clusters at the start, by entity, bodies in ascending order: a heap in the first, or neighbours along a
 /// space-filling order.
-fn crews(world: &World, tuning: &Tuning, is_heap: bool) -> Vec<Vec<Place>> {
+fn clusters(world: &World, tuning: &Tuning, is_heap: bool) -> Vec<Vec<BodyIndex>> {
     let bodies = world.bodies.at_start().len();
-    let mut order: Vec<Place> = (0..bodies as Place).collect();
+    let mut order: Vec<BodyIndex> = (0..bodies as BodyIndex).collect();
     if is_heap {
         // There is an entity for every body that may once want to be alone.
-        let mut crews = vec![Vec::new(); bodies];
-        crews[0] = order;
-        return crews;
+        let mut clusters = vec![Vec::new(); bodies];
+        clusters[0] = order;
+        return clusters;
     }
     let size = tuning.cluster.max(1) as usize;
     if size > 1 {
         order.sort_by_key(|place| (morton(world, *place), *place));
     }
-    let mut crews: Vec<Vec<Place>> = order.chunks(size).map(<[Place]>::to_vec).collect();
-    for crew in &mut crews {
-        crew.sort_unstable();
+    let mut clusters: Vec<Vec<BodyIndex>> = order.chunks(size).map(<[BodyIndex]>::to_vec).collect();
+    for cluster in &mut clusters {
+        cluster.sort_unstable();
     }
-    crews
+    clusters
 }
 
 /// Position along a curve that keeps neighbours together: the bits of the three coordinates interleaved.
-fn morton(world: &World, place: Place) -> u64 {
+fn morton(world: &World, place: BodyIndex) -> u64 {
     let body = &world.bodies[place as usize];
     let cell = |c: f64| ((c / (4.0 * body.radius)).clamp(-1e6, 1e6) + 1_048_576.0) as u64;
     let (x, y, z) = (cell(body.start.x.x), cell(body.start.x.y), cell(body.start.x.z));

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use crate::base::sync::{Mutex, MutexGuard, lock};
 use crate::base::time::Tick;
-use crate::protocol::{Bucket, Dynamics, Grid, Plan, Search, Written};
+use crate::protocol::{Bucket, Dynamics, Grid, Plan, TableWrite, WriteResult};
 
 /// Where the buckets are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,8 +31,8 @@ impl<D: Dynamics> SharedTable<D> {
 
     /// Writes a plan, cut at the first tick at which it meets somebody. Everything it meets at that tick is
     /// reported.
-    pub fn write(&self, dynamics: &D, plan: Plan<D>, gvt: Tick) -> (Plan<D>, Written<D>) {
-        let mut search = Search::new(&self.grid, dynamics, plan, gvt);
+    pub fn write(&self, dynamics: &D, plan: Plan<D>, gvt: Tick) -> (Plan<D>, WriteResult<D>) {
+        let mut search = TableWrite::new(&self.grid, dynamics, plan, gvt);
         let mut locked: SmallVec<[MutexGuard<Bucket<D>>; 8]> =
             search.buckets().into_iter().map(|number| lock(&self.buckets[number as usize])).collect();
         for bucket in &mut locked {
@@ -42,8 +42,8 @@ impl<D: Dynamics> SharedTable<D> {
         search.finish()
     }
 
-    /// Drops what lies below `gvt` and what has been cut away, in all buckets: nobody may come by where a crew has
-    /// been, and every entry keeps the flights of its whole crew.
+    /// Drops what lies below `gvt` and what has been cut away, in all buckets: nobody may come by where a cluster has
+    /// been, and every entry keeps the flights of its whole cluster.
     pub fn sweep(&self, gvt: Tick) {
         self.buckets.iter().for_each(|bucket| lock(bucket).sweep(gvt));
     }

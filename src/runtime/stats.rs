@@ -1,7 +1,7 @@
 //! What a speculative run counts besides what its entities did: messages, global virtual time, the window, the
 //! cores, and the memory of histories.
 //!
-//! Counting must cost next to nothing, because it is never switched off. Every core has a `Meter` that only it
+//! Counting must cost next to nothing, because it is never switched off. Every core has a `CoreCounters` that only it
 //! writes; what is dear to know is looked up rarely.
 
 use std::mem::size_of;
@@ -14,12 +14,12 @@ use crate::base::time::Tick;
 use crate::physics::Flight;
 use crate::protocol::{Dynamics, Entity, Entry, Message};
 use crate::rigid::RigidModel;
-use crate::runtime::lvt_histogram::Counters;
-use crate::runtime::shared::Commons;
+use crate::runtime::lvt_histogram::LvtHistogram;
+use crate::runtime::shared::Shared;
 
 /// What was counted in a speculative run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Census {
+pub struct RunStats {
     /// Messages that were handled, by kind.
     pub messages: Messages,
     /// Global virtual time.
@@ -41,20 +41,20 @@ pub struct Messages {
     pub events: u64,
     /// Entity to entity: a contact that is not.
     pub antievents: u64,
-    /// Entity to entity: a standing.
-    pub standings: u64,
+    /// Entity to entity: a ghost.
+    pub ghosts: u64,
     /// Entity to entity: bodies handed over.
     pub joins: u64,
     /// Entity to entity: an answer to one of these.
     pub answers: u64,
     /// An entity to itself: step on when the mailbox is empty.
-    pub nudges: u64,
+    pub self_steps: u64,
     /// Entities woken because global virtual time has reached what they waited for.
     pub wake_ups: u64,
     /// Bucket to bucket: a plan on its way through the table. None if the table is in shared memory.
-    pub tickets: u64,
-    /// To a bucket: the ticket that held it has gone through.
-    pub let_goes: u64,
+    pub requests: u64,
+    /// To a bucket: the request that held it has gone through.
+    pub unlocks: u64,
     /// Bucket to entity: the table's answer to a plan.
     pub table_answers: u64,
 }
@@ -62,12 +62,12 @@ pub struct Messages {
 impl Messages {
     /// Messages from entity to entity.
     pub fn between_entities(&self) -> u64 {
-        self.events + self.antievents + self.standings + self.joins + self.answers
+        self.events + self.antievents + self.ghosts + self.joins + self.answers
     }
 
     /// Messages to and from buckets.
     pub fn of_table(&self) -> u64 {
-        self.tickets + self.let_goes + self.table_answers
+        self.requests + self.unlocks + self.table_answers
     }
 }
 
@@ -147,18 +147,18 @@ const WEIGHED_EVERY: u64 = 256;
 /// So many segments tell how heavy one is.
 const WEIGHED_MAX: u64 = 1 << 12;
 
-/// What one core counts. Written by its own thread only.
+/// What one core counts. WriteResult by its own thread only.
 #[derive(Default)]
 #[repr(align(128))]
-pub(crate) struct Meter {
+pub(crate) struct CoreCounters {
     events: Count,
     antievents: Count,
-    standings: Count,
+    ghosts: Count,
     joins: Count,
     answers: Count,
-    nudges: Count,
-    tickets: Count,
-    let_goes: Count,
+    self_steps: Count,
+    requests: Count,
+    unlocks: Count,
     table_answers: Count,
     handled: Count,
     steps: Count,
@@ -171,15 +171,15 @@ pub(crate) struct Meter {
     entries: Count,
 }
 
-impl Meter {
+impl CoreCounters {
     pub fn heard<D: Dynamics>(&self, message: &Message<D>) {
         self.handled.add(1);
         match message {
             Message::Event { .. } => self.events.add(1),
             Message::Antievent { .. } => self.antievents.add(1),
-            Message::Standing { .. } => self.standings.add(1),
-            Message::Join { .. } => self.joins.add(1),
-            Message::Answer { .. } => self.answers.add(1),
+            Message::GhostUpdate { .. } => self.ghosts.add(1),
+            Message::Migrate { .. } => self.joins.add(1),
+            Message::Ack { .. } => self.answers.add(1),
         }
     }
 
@@ -188,8 +188,8 @@ impl Meter {
         self.handled.add(1);
     }
 
-    pub fn nudged(&self) {
-        self.nudges.add(1);
+    pub fn self_stepped(&self) {
+        self.self_steps.add(1);
     }
 
     pub fn table_answered(&self) {
@@ -197,14 +197,14 @@ impl Meter {
         self.table_answers.add(1);
     }
 
-    pub fn ticket(&self) {
+    pub fn request(&self) {
         self.handled.add(1);
-        self.tickets.add(1);
+        self.requests.add(1);
     }
 
-    pub fn let_go(&self) {
+    pub fn unlock(&self) {
         self.handled.add(1);
-        self.let_goes.add(1);
+        self.unlocks.add(1);
     }
 
     /// A bucket that is an actor has changed its size.
@@ -232,26 +232,26 @@ impl Meter {
         self.segments.add((after as u64).wrapping_sub(before as u64));
     }
 
-    /// Bytes that the histories take now, of all that these meters count: what some of them were found to take,
+    /// Bytes that the histories take now, of all that these core_counters count: what some of them were found to take,
     /// times their number.
-    pub fn history_bytes<'a>(meters: impl Iterator<Item = &'a Meter>) -> u64 {
+    pub fn history_bytes<'a>(core_counters: impl Iterator<Item = &'a CoreCounters>) -> u64 {
         let (mut segments, mut weighed, mut bytes) = (0u64, 0, 0);
-        for meter in meters {
-            segments = segments.wrapping_add(meter.segments.get());
-            weighed += meter.weighed_segments.get();
-            bytes += meter.weighed_bytes.get();
+        for core_counters in core_counters {
+            segments = segments.wrapping_add(core_counters.segments.get());
+            weighed += core_counters.weighed_segments.get();
+            bytes += core_counters.weighed_bytes.get();
         }
         (segments as f64 * ratio(bytes, weighed)) as u64
     }
 
-    /// A meter of histories that take so many bytes.
+    /// A core_counters of histories that take so many bytes.
     #[cfg(test)]
     pub fn weighing(bytes: u64) -> Self {
-        let meter = Meter::default();
-        meter.segments.add(1);
-        meter.weighed_segments.add(1);
-        meter.weighed_bytes.add(bytes);
-        meter
+        let core_counters = CoreCounters::default();
+        core_counters.segments.add(1);
+        core_counters.weighed_segments.add(1);
+        core_counters.weighed_bytes.add(bytes);
+        core_counters
     }
 
     /// Steps written so far.
@@ -267,7 +267,7 @@ impl Meter {
 
 /// What is seen whenever global virtual time rises, by whoever raises it.
 #[derive(Default)]
-pub(crate) struct Rounds {
+pub(crate) struct GvtStats {
     rounds: AtomicU64,
     wake_ups: AtomicU64,
     looked: AtomicU64,
@@ -276,27 +276,27 @@ pub(crate) struct Rounds {
     segments_peak: AtomicU64,
 }
 
-/// A look at all counters costs a load per tick of the window; long windows are looked at less often.
+/// A look at all lvt_histogram costs a load per tick of the window; long windows are looked at less often.
 const TICKS_PER_LOOK: u64 = 256;
 
-impl Rounds {
+impl GvtStats {
     /// Global virtual time has been raised to `gvt`.
     pub fn note<'a>(
         &self,
-        counters: &Counters,
+        lvt_histogram: &LvtHistogram,
         window: u64,
         gvt: Tick,
-        meters: impl Iterator<Item = &'a Meter>,
+        core_counters: impl Iterator<Item = &'a CoreCounters>,
     ) {
         let round = self.rounds.fetch_add(1, Relaxed);
         if !round.is_multiple_of(window.div_ceil(TICKS_PER_LOOK)) {
             return;
         }
-        let lag = counters.farthest(window).saturating_sub(gvt);
+        let lag = lvt_histogram.farthest(window).saturating_sub(gvt);
         self.looked.fetch_add(1, Relaxed);
         self.lag_sum.fetch_add(lag, Relaxed);
         self.lag_max.fetch_max(lag, Relaxed);
-        let segments = meters.map(|meter| meter.segments.get()).sum();
+        let segments = core_counters.map(|core_counters| core_counters.segments.get()).sum();
         self.segments_peak.fetch_max(segments, Relaxed);
     }
 
@@ -306,92 +306,92 @@ impl Rounds {
 }
 
 /// Looks now and then how much the table and the log hold.
-pub(crate) struct Stocktaking {
+pub(crate) struct MemorySampler {
     next: Instant,
     table: u64,
     log: u64,
 }
 
-/// Taking stock may take this share of the time of the thread that does it.
+/// Taking memory_sampler may take this share of the time of the thread that does it.
 const STOCKTAKING_SHARE: u32 = 100;
 const STOCKTAKING_EVERY: Duration = Duration::from_millis(20);
 
-impl Stocktaking {
+impl MemorySampler {
     pub fn new() -> Self {
-        Stocktaking { next: Instant::now(), table: 0, log: 0 }
+        MemorySampler { next: Instant::now(), table: 0, log: 0 }
     }
 
     /// Looks, if it is time to.
-    pub fn look<'a>(&mut self, commons: &Commons, meters: impl Iterator<Item = &'a Meter>) {
+    pub fn look<'a>(&mut self, shared: &Shared, core_counters: impl Iterator<Item = &'a CoreCounters>) {
         if Instant::now() >= self.next {
-            self.look_now(commons, meters);
+            self.look_now(shared, core_counters);
         }
     }
 
     /// Looks, whatever the time: short runs are over before it is time to.
-    pub fn look_now<'a>(&mut self, commons: &Commons, meters: impl Iterator<Item = &'a Meter>) {
+    pub fn look_now<'a>(&mut self, shared: &Shared, core_counters: impl Iterator<Item = &'a CoreCounters>) {
         let started = Instant::now();
-        let in_actors: u64 = meters.map(|meter| meter.entries.get()).sum();
-        self.table = self.table.max(commons.table.len() as u64 + in_actors);
-        self.log = self.log.max(commons.log.len() as u64);
+        let in_actors: u64 = core_counters.map(|core_counters| core_counters.entries.get()).sum();
+        self.table = self.table.max(shared.table.len() as u64 + in_actors);
+        self.log = self.log.max(shared.log.len() as u64);
         self.next = Instant::now() + STOCKTAKING_EVERY.max(started.elapsed() * STOCKTAKING_SHARE);
     }
 }
 
-impl Census {
+impl RunStats {
     /// Adds up what was counted; `busy` is the time each core was busy, in seconds and as a share.
     pub(crate) fn of<'a>(
-        meters: impl Iterator<Item = &'a Meter>,
-        rounds: &Rounds,
-        stock: &Stocktaking,
+        core_counters: impl Iterator<Item = &'a CoreCounters>,
+        rounds: &GvtStats,
+        memory_sampler: &MemorySampler,
         window: u64,
         busy: &[Option<(f64, f64)>],
     ) -> Self {
-        let mut census = Census::default();
+        let mut run_stats = RunStats::default();
         let (mut steps, mut ahead, mut segments, mut bytes) = (0, 0, 0, 0);
-        for (at, meter) in meters.enumerate() {
-            census.messages.count(meter);
-            steps += meter.steps.get();
-            ahead += meter.ahead.get();
-            segments += meter.weighed_segments.get();
-            bytes += meter.weighed_bytes.get();
+        for (at, core_counters) in core_counters.enumerate() {
+            run_stats.messages.count(core_counters);
+            steps += core_counters.steps.get();
+            ahead += core_counters.ahead.get();
+            segments += core_counters.weighed_segments.get();
+            bytes += core_counters.weighed_bytes.get();
             if let Some((busy_s, busy_share)) = busy.get(at).map(|busy| busy.unzip()) {
-                census.cores.push(CoreUse { handled: meter.handled(), busy_s, busy_share });
+                run_stats.cores.push(CoreUse { handled: core_counters.handled(), busy_s, busy_share });
             }
         }
-        census.messages.wake_ups = rounds.wake_ups.load(Relaxed);
-        census.gvt = GvtUse {
+        run_stats.messages.wake_ups = rounds.wake_ups.load(Relaxed);
+        run_stats.gvt = GvtUse {
             rounds: rounds.rounds.load(Relaxed),
             lag_mean_ticks: ratio(rounds.lag_sum.load(Relaxed), rounds.looked.load(Relaxed)),
             lag_max_ticks: rounds.lag_max.load(Relaxed),
         };
         let ahead_mean_ticks = ratio(ahead, steps);
-        census.window =
+        run_stats.window =
             WindowUse { ticks: window, ahead_mean_ticks, share: ahead_mean_ticks / window.max(1) as f64 };
         let segments_peak = rounds.segments_peak.load(Relaxed);
-        census.memory = MemoryUse {
+        run_stats.memory = MemoryUse {
             segments_peak,
             history_bytes: (segments_peak as f64 * ratio(bytes, segments)) as u64,
-            table_entries_peak: stock.table,
-            table_bytes: stock.table * size_of::<Entry<RigidModel>>() as u64,
-            log_entries_peak: stock.log,
-            log_bytes: stock.log * size_of::<(Tick, Flight)>() as u64,
+            table_entries_peak: memory_sampler.table,
+            table_bytes: memory_sampler.table * size_of::<Entry<RigidModel>>() as u64,
+            log_entries_peak: memory_sampler.log,
+            log_bytes: memory_sampler.log * size_of::<(Tick, Flight)>() as u64,
         };
-        census
+        run_stats
     }
 }
 
 impl Messages {
-    fn count(&mut self, meter: &Meter) {
-        self.events += meter.events.get();
-        self.antievents += meter.antievents.get();
-        self.standings += meter.standings.get();
-        self.joins += meter.joins.get();
-        self.answers += meter.answers.get();
-        self.nudges += meter.nudges.get();
-        self.tickets += meter.tickets.get();
-        self.let_goes += meter.let_goes.get();
-        self.table_answers += meter.table_answers.get();
+    fn count(&mut self, core_counters: &CoreCounters) {
+        self.events += core_counters.events.get();
+        self.antievents += core_counters.antievents.get();
+        self.ghosts += core_counters.ghosts.get();
+        self.joins += core_counters.joins.get();
+        self.answers += core_counters.answers.get();
+        self.self_steps += core_counters.self_steps.get();
+        self.requests += core_counters.requests.get();
+        self.unlocks += core_counters.unlocks.get();
+        self.table_answers += core_counters.table_answers.get();
     }
 }
 

@@ -45,8 +45,8 @@ pub struct TaskGraph {
 pub(crate) struct Note {
     /// Whom it has sent messages.
     pub sent: Vec<EntityId>,
-    /// Whether it has sent itself a nudge.
-    pub nudged: bool,
+    /// Whether it has sent itself a step_later.
+    pub self_stepped: bool,
     /// The tick of global virtual time that it must wait for.
     pub waits_for: Option<Tick>,
 }
@@ -161,7 +161,7 @@ impl GraphRecorder {
         for to in note.sent.drain(..) {
             state.mail.entry((entity.0, to.0)).or_default().push_back(own);
         }
-        if note.nudged {
+        if note.self_stepped {
             asked.push_back(Asked::Itself(own));
         }
         // It may have been woken for the sake of an earlier, nearer tick.
@@ -198,7 +198,7 @@ mod tests {
         let recorder = GraphRecorder::new(4, 10);
         recorder.begin(2);
         let (a, b) = (EntityId(0), EntityId(1));
-        let mut note = Note { sent: vec![b, b], nudged: true, waits_for: None };
+        let mut note = Note { sent: vec![b, b], self_stepped: true, waits_for: None };
         recorder.ran(a, &Occasion::Asked, (0, 30), 5, &mut note);
         recorder.ran(b, &Occasion::Mail(a), (0, 0), 5, &mut Note { waits_for: Some(7), ..Note::default() });
         recorder.woke(&[b], 9);

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::protocol::Limits;
-use crate::runtime::stats::Meter;
+use crate::runtime::stats::CoreCounters;
 
 /// How far entities may run ahead at present.
 pub struct Throttle {
@@ -26,8 +26,8 @@ impl Throttle {
     }
 
     /// Looks how much memory histories take, whenever global virtual time has risen.
-    pub(crate) fn look<'a>(&self, meters: impl Iterator<Item = &'a Meter>) {
-        let bytes = Meter::history_bytes(meters);
+    pub(crate) fn look<'a>(&self, core_counters: impl Iterator<Item = &'a CoreCounters>) {
+        let bytes = CoreCounters::history_bytes(core_counters);
         let window = self.window.load(Relaxed);
         if bytes > self.bytes_max {
             self.window.store((window / 2).max(1), Relaxed);
@@ -52,12 +52,14 @@ mod tests {
             alone_until: 1000,
         };
         let throttle = Throttle::new(widest, 1000);
-        let heavy = Meter::weighing(2000);
-        let fair = Meter::weighing(800);
-        let light = Meter::weighing(100);
+        let heavy = CoreCounters::weighing(2000);
+        let fair = CoreCounters::weighing(800);
+        let light = CoreCounters::weighing(100);
         let mut seen = Vec::new();
-        for meter in [&heavy, &heavy, &fair, &light, &heavy, &heavy, &heavy, &heavy, &heavy, &heavy, &light] {
-            throttle.look(std::iter::once(meter));
+        for core_counters in
+            [&heavy, &heavy, &fair, &light, &heavy, &heavy, &heavy, &heavy, &heavy, &heavy, &light]
+        {
+            throttle.look(std::iter::once(core_counters));
             seen.push(throttle.limits().window);
         }
         assert_eq!(seen, [30, 15, 15, 30, 15, 7, 3, 1, 1, 1, 2]);

@@ -23,7 +23,7 @@ pub enum Phase {
     Respond,
     /// A plan is written into the table in shared memory: search for the first touch with others.
     Write,
-    /// A ticket passes a bucket that is an actor.
+    /// A request passes a bucket that is an actor.
     Bucket,
     /// An entity hears the table's answer.
     Table,
@@ -31,13 +31,13 @@ pub enum Phase {
     Event,
     /// An entity handles an antievent.
     Antievent,
-    /// An entity handles a standing.
+    /// An entity handles a ghost.
     Standing,
     /// Bodies that are handed over are taken in.
     Join,
     /// An entity handles an answer.
     Answer,
-    /// Counters are moved, messages leave.
+    /// LvtHistogram are moved, messages leave.
     Send,
     /// Global virtual time is raised, and those who waited for it are woken.
     Gvt,
@@ -73,7 +73,7 @@ impl Phase {
             Phase::Table => "table answer",
             Phase::Event => "handle event",
             Phase::Antievent => "handle antievent",
-            Phase::Standing => "handle standing",
+            Phase::Standing => "handle ghost",
             Phase::Join => "handle join",
             Phase::Answer => "handle answer",
             Phase::Send => "send",
@@ -87,14 +87,14 @@ impl Phase {
         match message {
             Message::Event { .. } => Phase::Event,
             Message::Antievent { .. } => Phase::Antievent,
-            Message::Standing { .. } => Phase::Standing,
-            Message::Join { .. } => Phase::Join,
-            Message::Answer { .. } => Phase::Answer,
+            Message::GhostUpdate { .. } => Phase::Standing,
+            Message::Migrate { .. } => Phase::Join,
+            Message::Ack { .. } => Phase::Answer,
         }
     }
 }
 
-/// A moment, in nanoseconds since the trace began.
+/// A input, in nanoseconds since the trace began.
 pub(crate) type Nanos = u64;
 
 /// Something a core did.

@@ -135,7 +135,7 @@ fn joints_hold_at_the_start_and_nothing_else_is_in_the_way() {
         let world = std::sync::Arc::new(crate::physics::World::new(&made(name, 500, &[])).unwrap());
         let states: Vec<_> = world.bodies.iter().map(|body| body.start).collect();
         assert!(crate::overlap::Violation::of(&world, &states).max_m < 1e-12, "{name}");
-        let mut solver = crate::physics::island_solver::GroupSolver::of_all(world);
+        let mut solver = crate::physics::island_solver::IslandSolver::of_all(world);
         let deepest = solver.step().deepest;
         assert!(deepest < 1e-9, "{name}: bodies overlap by {deepest} m");
     }
@@ -281,7 +281,7 @@ fn cradle_balls_touch_each_other_and_the_floor() {
         assert!(middle.abs() < 1e-9, "the row is not centred: {middle}");
         for index in 0..scene.bodies.len() {
             let gap = distance_to_mesh(&scene.statics[0].shape, x(index)) - 0.5;
-            // Resting balls sit on the level floor; a pulled one is above a facet that cuts the arc short.
+            // Resting balls sit on the level lvt_min; a pulled one is above a facet that cuts the arc short.
             let allowed = if index < pulled { 1e-5 } else { 1e-12 };
             assert!(gap.abs() < allowed, "{bodies} balls, {index}: {gap}");
         }

@@ -10,30 +10,31 @@ const POINT_MAX_M: f64 = 1e9;
 
 /// What a name or an id means: the place in the list of bodies or in that of static objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meant {
+pub(crate) enum Resolved {
     Body(usize),
     Static(usize),
 }
 
 /// Finds what names and ids mean.
-pub(crate) struct Directory<'a> {
-    names: BTreeMap<&'a str, Meant>,
+pub(crate) struct NameTable<'a> {
+    names: BTreeMap<&'a str, Resolved>,
     ids: BTreeMap<u32, usize>,
 }
 
-impl<'a> Directory<'a> {
+impl<'a> NameTable<'a> {
     pub(crate) fn new(scene: &'a Scene) -> Self {
         let bodies = scene.bodies.iter().enumerate();
-        let bodies = bodies.filter_map(|(at, body)| Some((body.name.as_deref()?, Meant::Body(at))));
+        let bodies = bodies.filter_map(|(at, body)| Some((body.name.as_deref()?, Resolved::Body(at))));
         let statics = scene.statics.iter().enumerate();
-        let statics = statics.filter_map(|(at, object)| Some((object.name.as_deref()?, Meant::Static(at))));
+        let statics =
+            statics.filter_map(|(at, object)| Some((object.name.as_deref()?, Resolved::Static(at))));
         let ids = (0..scene.bodies.len()).map(|at| (scene.body_id(at).0, at)).collect();
-        Directory { names: statics.chain(bodies).collect(), ids }
+        NameTable { names: statics.chain(bodies).collect(), ids }
     }
 
-    pub(crate) fn find(&self, wanted: &BodyRef, field: impl Fn() -> String) -> Result<Meant, SceneError> {
+    pub(crate) fn find(&self, wanted: &BodyRef, field: impl Fn() -> String) -> Result<Resolved, SceneError> {
         match wanted {
-            BodyRef::Id(id) => self.ids.get(id).map(|at| Meant::Body(*at)).ok_or_else(|| {
+            BodyRef::Id(id) => self.ids.get(id).map(|at| Resolved::Body(*at)).ok_or_else(|| {
                 let largest = self.ids.keys().next_back().copied().unwrap_or(0);
                 let fix = format!("use the id of a body (the largest is {largest}), or a name in quotes");
                 SceneError::new(field(), format!("there is no body with the id {id}"), fix)
@@ -55,7 +56,7 @@ impl Scene {
             return Ok(());
         }
         check_count("joint", self.joints.len())?;
-        let directory = Directory::new(self);
+        let directory = NameTable::new(self);
         for (index, joint) in self.joints.iter().enumerate() {
             let at = At::element("joint", index);
             let side = |name: &str| format!("joint[{index}].{name}");
@@ -65,7 +66,7 @@ impl Scene {
                 let problem = format!("joins {} with itself", joint.a);
                 return Err(SceneError::new(side("b"), problem, "name two different bodies"));
             }
-            if !matches!(a, Meant::Body(_)) && !matches!(b, Some(Meant::Body(_))) {
+            if !matches!(a, Resolved::Body(_)) && !matches!(b, Some(Resolved::Body(_))) {
                 let problem = "joins static geometry with static geometry, which never moves anyway";
                 return Err(SceneError::new(format!("joint[{index}]"), problem, "name a body as `a` or `b`"));
             }
@@ -99,12 +100,12 @@ impl Scene {
         if self.parts.is_empty() {
             return Ok(());
         }
-        let directory = Directory::new(self);
+        let directory = NameTable::new(self);
         let mut part_of: Vec<Option<usize>> = vec![None; self.bodies.len()];
         for (index, part) in self.parts.iter().enumerate() {
             for (place, body) in part.bodies.iter().enumerate() {
                 let field = || format!("part[{index}].bodies[{place}]");
-                let Meant::Body(at) = directory.find(body, field)? else {
+                let Resolved::Body(at) = directory.find(body, field)? else {
                     let fix = "list bodies only: every worker knows all static geometry";
                     return Err(SceneError::new(field(), format!("{body} is static geometry"), fix));
                 };

@@ -141,7 +141,7 @@ fn plain_words(message: &str) -> String {
     format!("found {}, expected {}", excerpt(found), excerpt(expected))
 }
 
-/// How a field is written, for people who wrote it differently.
+/// How a field is written, for set_active who wrote it differently.
 pub(super) fn hint(field: &str) -> &'static str {
     match field {
         "name" | "material" => "write a text in quotes",

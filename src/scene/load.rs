@@ -24,7 +24,7 @@ const OBJ_BYTES_MAX: u64 = 256 << 20;
 /// The two written forms of a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SceneFormat {
-    /// TOML, the form people write. At most 64 MiB.
+    /// TOML, the form set_active write. At most 64 MiB.
     Toml,
     /// JSON, the form programs write. At most 256 MiB.
     Json,

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::base::time::{Tick, TimeBase};
-pub(crate) use check_joint::{Directory, Meant};
+pub(crate) use check_joint::{NameTable, Resolved};
 pub use joint::{BodyRef, GroupSettings, Joint, JointKind, Part};
 pub use load::{SceneFormat, load, parse};
 pub(crate) use validate::OBJECTS_MAX;

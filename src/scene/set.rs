@@ -154,7 +154,7 @@ fn read_value(path: &str, text: &str) -> Result<Value, SceneError> {
     }
 }
 
-/// Whether people would expect the text to be taken as it stands.
+/// Whether set_active would expect the text to be taken as it stands.
 fn is_bare_word(text: &str) -> bool {
     let unexpected = |c: char| c.is_control() || "[]{}\"'=,".contains(c);
     !text.is_empty() && !text.contains(unexpected)

@@ -1,4 +1,4 @@
-//! Helps people who mistyped: the nearest known name, and lists of known names. Never decides anything.
+//! Helps set_active who mistyped: the nearest known name, and lists of known names. Never decides anything.
 
 use std::fmt::Write;
 

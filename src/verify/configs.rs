@@ -2,8 +2,8 @@
 
 use crate::protocol::{EntityId, Fault};
 use crate::tvht::Lane;
-use crate::verify::config::{Cue, Grain, Setting};
-use crate::verify::toy_model::{Act, Deed, Tiny};
+use crate::verify::config::{Atomicity, ModelConfig, ScriptedInput};
+use crate::verify::toy_model::{ToyInput, ToyInputKind, ToyModel};
 
 /// What comes from outside in a family of worlds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Outside {
     /// A body comes into being at tick 1, and another is taken away at tick 2.
     SpawnAndRemove,
     /// The first entity hands its first body over to the second.
-    HandOver,
+    Migrate,
     /// The same, and the body is pushed at tick 1, and sent back later.
     HandOverAndPush,
 }
@@ -52,10 +52,10 @@ pub struct Family {
     /// Where the buckets are.
     pub lane: Lane,
     /// What happens at once.
-    pub grain: Grain,
+    pub atomicity: Atomicity,
     /// Ticks kept unsettled.
     pub history: u64,
-    /// Rounds of standings.
+    /// GvtStats of ghosts.
     pub rounds: u32,
     /// How far from the middle bodies may be.
     pub room: i64,
@@ -67,7 +67,7 @@ pub struct Family {
     pub seeds: &'static [u64],
 }
 
-/// Two bodies that touch at every tick, each by itself, in shared memory: what all families are told apart from.
+/// Two bodies that touch at every tick, each by itself, in shared memory: what all families are told unshared from.
 pub(super) const PLAIN: Family = Family {
     name: "two bodies, window 2",
     bodies: 2,
@@ -80,7 +80,7 @@ pub(super) const PLAIN: Family = Family {
     buckets: 1,
     cell_scale: 1.0,
     lane: Lane::Shared,
-    grain: Grain::Handlers,
+    atomicity: Atomicity::Handlers,
     history: 0,
     rounds: 2,
     room: 2,
@@ -125,22 +125,28 @@ pub const SMALL: &[Family] = &[
         ..PLAIN
     },
     Family { sparse: 3, ..HELD },
-    Family { name: "two bodies, held, tickets", sparse: 3, ticks: 4, seeds: &[0, 1, 2], ..HELD_TICKETS },
-    Family { name: "three bodies, held, crews of two", bodies: 3, cluster: 2, seeds: &[0, 1, 2, 3], ..HELD },
-    Family { name: "two bodies, many cores", grain: Grain::Effects, ticks: 4, ..PLAIN },
-    Family { name: "two bodies, many cores, window 1", grain: Grain::Effects, window: 1, ..PLAIN },
+    Family { name: "two bodies, held, requests", sparse: 3, ticks: 4, seeds: &[0, 1, 2], ..HELD_TICKETS },
     Family {
-        name: "two bodies, tickets, 1 bucket",
+        name: "three bodies, held, clusters of two",
+        bodies: 3,
+        cluster: 2,
+        seeds: &[0, 1, 2, 3],
+        ..HELD
+    },
+    Family { name: "two bodies, many cores", atomicity: Atomicity::Effects, ticks: 4, ..PLAIN },
+    Family { name: "two bodies, many cores, window 1", atomicity: Atomicity::Effects, window: 1, ..PLAIN },
+    Family {
+        name: "two bodies, requests, 1 bucket",
         buckets: 1,
         window: 3,
         seeds: &[0, 1, 2, 3, 4, 5],
         ..ACTORS
     },
-    Family { name: "two bodies, tickets, 2 buckets", ticks: 4, seeds: &[0, 1, 2, 3, 4], ..ACTORS },
-    Family { name: "two bodies, tickets, 3 buckets", buckets: 3, ticks: 4, seeds: &[0, 1, 2, 3], ..ACTORS },
+    Family { name: "two bodies, requests, 2 buckets", ticks: 4, seeds: &[0, 1, 2, 3, 4], ..ACTORS },
+    Family { name: "two bodies, requests, 3 buckets", buckets: 3, ticks: 4, seeds: &[0, 1, 2, 3], ..ACTORS },
     Family {
-        name: "two bodies, tickets, many cores",
-        grain: Grain::Effects,
+        name: "two bodies, requests, many cores",
+        atomicity: Atomicity::Effects,
         ticks: 2,
         seeds: &[0, 1, 2, 3],
         ..ACTORS
@@ -148,9 +154,15 @@ pub const SMALL: &[Family] = &[
     THREE,
     Family { name: "three bodies, window 1", window: 1, seeds: &[0, 1, 2, 4, 7, 8], ..THREE },
     Family { name: "three bodies, window 3, 5 ticks", window: 3, ticks: 5, seeds: &[0, 2, 8], ..THREE },
-    Family { name: "three bodies, many cores", grain: Grain::Effects, ticks: 2, seeds: &[0, 2], ..THREE },
     Family {
-        name: "three bodies, tickets, 2 buckets",
+        name: "three bodies, many cores",
+        atomicity: Atomicity::Effects,
+        ticks: 2,
+        seeds: &[0, 2],
+        ..THREE
+    },
+    Family {
+        name: "three bodies, requests, 2 buckets",
         lane: Lane::Actors,
         buckets: 2,
         cell_scale: 0.5,
@@ -168,9 +180,17 @@ pub const SMALL: &[Family] = &[
         seeds: &[0],
         ..THREE
     },
-    Family { name: "crews of two", bodies: 4, cluster: 2, ticks: 3, room: 4, seeds: &[0, 1, 2, 3], ..PLAIN },
     Family {
-        name: "crews of two, tickets",
+        name: "clusters of two",
+        bodies: 4,
+        cluster: 2,
+        ticks: 3,
+        room: 4,
+        seeds: &[0, 1, 2, 3],
+        ..PLAIN
+    },
+    Family {
+        name: "clusters of two, requests",
         bodies: 4,
         cluster: 2,
         ticks: 2,
@@ -190,14 +210,14 @@ pub const SMALL: &[Family] = &[
     Family {
         name: "a push, many cores",
         outside: Outside::Push,
-        grain: Grain::Effects,
+        atomicity: Atomicity::Effects,
         ticks: 3,
         seeds: &[0, 1, 2, 3],
         ..PLAIN
     },
-    Family { name: "a push, tickets", outside: Outside::Push, ticks: 3, seeds: &[0, 1], ..ACTORS },
+    Family { name: "a push, requests", outside: Outside::Push, ticks: 3, seeds: &[0, 1], ..ACTORS },
     Family { name: "a body is taken away", outside: Outside::Remove, ticks: 4, ..PLAIN },
-    Family { name: "a push and a removal", outside: Outside::PushAndRemove, ticks: 3, ..PLAIN },
+    Family { name: "a push and a change", outside: Outside::PushAndRemove, ticks: 3, ..PLAIN },
     Family {
         name: "a body comes",
         outside: Outside::Spawn,
@@ -214,11 +234,11 @@ pub const SMALL: &[Family] = &[
         seeds: &[0, 1, 2],
         ..PLAIN
     },
-    Family { name: "a handover", outside: Outside::HandOver, ticks: 4, ..PLAIN },
+    Family { name: "a handover", outside: Outside::Migrate, ticks: 4, ..PLAIN },
     Family { name: "a handover and a push", outside: Outside::HandOverAndPush, ticks: 3, ..PLAIN },
     Family {
-        name: "a handover, tickets",
-        outside: Outside::HandOver,
+        name: "a handover, requests",
+        outside: Outside::Migrate,
         ticks: 3,
         seeds: &[0, 1, 2, 3],
         ..ACTORS
@@ -236,13 +256,18 @@ pub const SMALL: &[Family] = &[
 
 /// Larger families, for those who have more time.
 pub const LARGER: &[Family] = &[
-    Family { name: "two bodies, tickets, 6 ticks, window 3", window: 3, ..ACTORS },
-    Family { name: "two bodies, tickets, many cores, 4 ticks", grain: Grain::Effects, ticks: 4, ..ACTORS },
+    Family { name: "two bodies, requests, 6 ticks, window 3", window: 3, ..ACTORS },
+    Family {
+        name: "two bodies, requests, many cores, 4 ticks",
+        atomicity: Atomicity::Effects,
+        ticks: 4,
+        ..ACTORS
+    },
     Family { name: "three bodies, nearer", seeds: &[1, 3, 5, 6, 9], ..THREE },
     Family { name: "three bodies, 6 ticks", ticks: 6, window: 3, ..THREE },
-    Family { name: "three bodies, many cores, 4 ticks", grain: Grain::Effects, ticks: 4, ..THREE },
+    Family { name: "three bodies, many cores, 4 ticks", atomicity: Atomicity::Effects, ticks: 4, ..THREE },
     Family {
-        name: "three bodies, tickets, 3 ticks",
+        name: "three bodies, requests, 3 ticks",
         lane: Lane::Actors,
         buckets: 3,
         cell_scale: 0.5,
@@ -255,15 +280,15 @@ pub const LARGER: &[Family] = &[
         contact_window: Some(0),
         ..THREE
     },
-    Family { name: "crews of two among six", bodies: 6, cluster: 2, room: 12, ticks: 3, ..PLAIN },
+    Family { name: "clusters of two among six", bodies: 6, cluster: 2, room: 12, ticks: 3, ..PLAIN },
     Family { name: "a push among three", outside: Outside::PushAndRemove, ..THREE },
     Family { name: "three bodies, all touching, two rounds, 1 tick", room: 2, ticks: 1, ..THREE },
 ];
 
 impl Family {
     /// One of its worlds.
-    pub fn setting(&self, seed: u64, fault: Fault) -> Setting {
-        let tiny = Tiny {
+    pub fn config(&self, seed: u64, fault: Fault) -> ModelConfig {
+        let toy = ToyModel {
             bodies: self.bodies,
             seed,
             rounds: self.rounds,
@@ -274,30 +299,31 @@ impl Family {
             last_tick: self.ticks,
             fault: Fault::None,
         };
-        let mut setting = Setting::new(tiny, self.window, self.buckets).with_cells(self.cell_scale);
-        setting.cluster = self.cluster;
-        setting.limits.contact_window = self.contact_window;
-        setting.limits.stride_min = self.stride_min;
-        setting.limits.adaptive = self.adaptive;
-        setting.lane = self.lane;
-        setting.grain = self.grain;
-        setting.history = self.history;
-        setting.script = self.script(&setting);
-        setting.with_fault(fault)
+        let mut config = ModelConfig::new(toy, self.window, self.buckets).with_cells(self.cell_scale);
+        config.cluster = self.cluster;
+        config.limits.contact_window = self.contact_window;
+        config.limits.stride_min = self.stride_min;
+        config.limits.adaptive = self.adaptive;
+        config.lane = self.lane;
+        config.atomicity = self.atomicity;
+        config.history = self.history;
+        config.script = self.script(&config);
+        config.with_fault(fault)
     }
 
-    fn script(&self, setting: &Setting) -> Vec<Cue> {
-        let act = |tick, body, deed| Cue::Act { tick, act: Act { body, deed } };
-        let hand = |from, to| Cue::HandOver { from: EntityId(from), bodies: vec![0], to: EntityId(to) };
+    fn script(&self, config: &ModelConfig) -> Vec<ScriptedInput> {
+        let act = |tick, body, deed| ScriptedInput::ToyInput { tick, act: ToyInput { body, deed } };
+        let hand =
+            |from, to| ScriptedInput::Migrate { from: EntityId(from), bodies: vec![0], to: EntityId(to) };
         match self.outside {
             Outside::Nothing => Vec::new(),
-            Outside::Push => vec![act(1, 0, Deed::Stir(7))],
-            Outside::Spawn => vec![setting.newcomer(1, 0)],
-            Outside::Remove => vec![act(1, 0, Deed::Vanish)],
-            Outside::PushAndRemove => vec![act(2, 0, Deed::Stir(7)), act(1, 1, Deed::Vanish)],
-            Outside::SpawnAndRemove => vec![setting.newcomer(1, 0), act(2, 0, Deed::Vanish)],
-            Outside::HandOver => vec![hand(0, 1)],
-            Outside::HandOverAndPush => vec![hand(0, 1), act(1, 0, Deed::Stir(7)), hand(1, 0)],
+            Outside::Push => vec![act(1, 0, ToyInputKind::Mix(7))],
+            Outside::Spawn => vec![config.newcomer(1, 0)],
+            Outside::Remove => vec![act(1, 0, ToyInputKind::Despawn)],
+            Outside::PushAndRemove => vec![act(2, 0, ToyInputKind::Mix(7)), act(1, 1, ToyInputKind::Despawn)],
+            Outside::SpawnAndRemove => vec![config.newcomer(1, 0), act(2, 0, ToyInputKind::Despawn)],
+            Outside::Migrate => vec![hand(0, 1)],
+            Outside::HandOverAndPush => vec![hand(0, 1), act(1, 0, ToyInputKind::Mix(7)), hand(1, 0)],
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Every state there is, nearest first: the first broken promise that is found is broken in as few moves as
+//! Every state there is, nearest first: the first violation property that is found is violation in as few moves as
 //! possible.
 
 use std::collections::HashMap;
@@ -6,9 +6,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use rayon::prelude::*;
 
-use crate::verify::config::Setting;
-use crate::verify::property::{Broken, Promise};
-use crate::verify::state::{Move, Play};
+use crate::verify::config::ModelConfig;
+use crate::verify::property::{Property, Violation};
+use crate::verify::state::{Action, ModelState};
 
 /// So many states are looked at before their followers are put together.
 const BATCH: usize = 2048;
@@ -26,8 +26,8 @@ pub struct Explored {
     pub ends: u64,
     /// Whether that was all.
     pub complete: bool,
-    /// The first promise that was broken, and the shortest way there.
-    pub broken: Option<(Broken, Vec<Move>)>,
+    /// The first property that was violation, and the shortest way there.
+    pub violation: Option<(Violation, Vec<Action>)>,
 }
 
 /// Prints are random enough to be their own hashes.
@@ -49,7 +49,7 @@ impl Hasher for AsIs {
 }
 
 /// The states that have been seen: where each was reached from, and where each leads.
-struct Atlas {
+struct StateGraph {
     known: HashMap<u128, u32, BuildHasherDefault<AsIs>>,
     /// The state before, and which of its moves leads here.
     origin: Vec<(u32, u16)>,
@@ -60,34 +60,38 @@ struct Atlas {
 
 /// What one state leads to.
 struct Looked {
-    followers: Vec<(u128, Play)>,
-    broken: Option<Broken>,
+    followers: Vec<(u128, ModelState)>,
+    violation: Option<Violation>,
 }
 
-/// Looks at every state of a setting, up to so many. `go_on` is shown how far it has come, and may say no.
+/// Looks at every state of a config, up to so many. `go_on` is shown how far it has come, and may say no.
 pub fn explore(
-    setting: &Setting,
+    config: &ModelConfig,
     states_max: u64,
     go_on: &mut (dyn FnMut(&Explored) -> bool + Send),
 ) -> Explored {
-    let start = Play::new(setting);
-    let mut atlas =
-        Atlas { known: HashMap::default(), origin: vec![(0, 0)], followers: Vec::new(), begins: Vec::new() };
-    atlas.known.insert(start.print(setting), 0);
+    let start = ModelState::new(config);
+    let mut atlas = StateGraph {
+        known: HashMap::default(),
+        origin: vec![(0, 0)],
+        followers: Vec::new(),
+        begins: Vec::new(),
+    };
+    atlas.known.insert(start.print(config), 0);
     let mut explored = Explored { states: 1, ..Explored::default() };
     let mut level = vec![(0u32, start)];
     while !level.is_empty() {
-        let mut next: Vec<(u32, Play)> = Vec::new();
+        let mut next: Vec<(u32, ModelState)> = Vec::new();
         let mut rest = level.into_iter();
         loop {
-            let batch: Vec<(u32, Play)> = rest.by_ref().take(BATCH).collect();
+            let batch: Vec<(u32, ModelState)> = rest.by_ref().take(BATCH).collect();
             if batch.is_empty() {
                 break;
             }
-            let looked: Vec<Looked> = batch.par_iter().map(|(_, play)| look(setting, play)).collect();
-            for ((id, _), Looked { followers, broken }) in batch.iter().zip(looked) {
-                if let Some(broken) = broken {
-                    explored.broken = Some((broken, atlas.way(setting, *id)));
+            let looked: Vec<Looked> = batch.par_iter().map(|(_, state)| look(config, state)).collect();
+            for ((id, _), Looked { followers, violation }) in batch.iter().zip(looked) {
+                if let Some(violation) = violation {
+                    explored.violation = Some((violation, atlas.way(config, *id)));
                     return explored;
                 }
                 atlas.begins.push(atlas.followers.len());
@@ -114,29 +118,30 @@ pub fn explore(
     explored.complete = true;
     if let Some(id) = atlas.on_a_circle() {
         let how = "the state at the end of this way comes again and again".to_owned();
-        explored.broken = Some((Broken { promise: Promise::EveryWayEnds, how }, atlas.way(setting, id)));
+        explored.violation =
+            Some((Violation { property: Property::EveryWayEnds, how }, atlas.way(config, id)));
     }
     explored
 }
 
 /// What a state leads to; and if it is an end, whether it is a good one.
-fn look(setting: &Setting, play: &Play) -> Looked {
-    if let Some(broken) = play.broken() {
-        return Looked { followers: Vec::new(), broken: Some(broken.clone()) };
+fn look(config: &ModelConfig, state: &ModelState) -> Looked {
+    if let Some(violation) = state.violation() {
+        return Looked { followers: Vec::new(), violation: Some(violation.clone()) };
     }
     let mut moves = Vec::new();
-    play.moves(setting, &mut moves);
-    let broken = if moves.is_empty() { play.check_end(setting).err() } else { None };
-    let follow = |next: &Move| {
-        let follower = play.after(setting, *next);
-        (follower.print(setting), follower)
+    state.moves(config, &mut moves);
+    let violation = if moves.is_empty() { state.check_end(config).err() } else { None };
+    let follow = |next: &Action| {
+        let follower = state.after(config, *next);
+        (follower.print(config), follower)
     };
-    Looked { followers: moves.iter().map(follow).collect(), broken }
+    Looked { followers: moves.iter().map(follow).collect(), violation }
 }
 
-impl Atlas {
+impl StateGraph {
     /// The shortest way from the beginning to a state.
-    fn way(&self, setting: &Setting, id: u32) -> Vec<Move> {
+    fn way(&self, config: &ModelConfig, id: u32) -> Vec<Action> {
         let mut numbers = Vec::new();
         let mut at = id;
         while at != 0 {
@@ -144,12 +149,12 @@ impl Atlas {
             numbers.push(number);
             at = before;
         }
-        let mut play = Play::new(setting);
+        let mut state = ModelState::new(config);
         let (mut way, mut moves) = (Vec::new(), Vec::new());
         for number in numbers.into_iter().rev() {
-            play.moves(setting, &mut moves);
+            state.moves(config, &mut moves);
             let next = moves[number as usize];
-            play = play.after(setting, next);
+            state = state.after(config, next);
             way.push(next);
         }
         way

@@ -3,21 +3,21 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::base::time::Tick;
-use crate::protocol::Ticket;
+use crate::protocol::TableRequest;
 use crate::protocol::{EntityId, Message, Named, Painter};
-use crate::verify::config::Setting;
-use crate::verify::state::{Effect, Mail, Play, Seat, order};
-use crate::verify::toy_model::{Act, Course, Deed, Numbers, Tiny};
+use crate::verify::config::ModelConfig;
+use crate::verify::state::{Effect, Endpoint, Envelope, ModelState, order};
+use crate::verify::toy_model::{ToyGhost, ToyInput, ToyInputKind, ToyModel, ToyPath};
 
 /// Takes down numbers one after another; those that are only compared are filled in at the end.
 #[derive(Default)]
-pub(super) struct Sketch {
+pub(super) struct FingerprintWriter {
     bytes: Vec<u8>,
     names: Vec<(Named, usize)>,
 }
 
-impl Sketch {
-    /// Numbers the names in their order, for each owner by itself, and makes one number of everything.
+impl FingerprintWriter {
+    /// ToyGhost the names in their order, for each owner by itself, and makes one number of everything.
     fn print(mut self) -> u128 {
         self.names.sort_unstable();
         let mut last: Option<Named> = None;
@@ -34,64 +34,64 @@ impl Sketch {
         xxh3_128(&self.bytes)
     }
 
-    fn course(&mut self, course: &Course) {
-        self.number(course.since);
-        self.number(course.at as u64);
-        self.number(course.speed as u64);
-        self.number(course.number);
+    fn path(&mut self, path: &ToyPath) {
+        self.number(path.since);
+        self.number(path.at as u64);
+        self.number(path.speed as u64);
+        self.number(path.number);
     }
 
-    fn act(&mut self, act: &Act) {
+    fn act(&mut self, act: &ToyInput) {
         self.number(u64::from(act.body));
         match &act.deed {
-            Deed::Stir(number) => {
+            ToyInputKind::Mix(number) => {
                 self.number(0);
                 self.number(*number);
             }
-            Deed::Appear(course) => {
+            ToyInputKind::Spawn(path) => {
                 self.number(1);
-                self.course(course);
+                self.path(path);
             }
-            Deed::Vanish => self.number(2),
+            ToyInputKind::Despawn => self.number(2),
         }
     }
 
-    fn seat(&mut self, seat: Seat) {
-        self.number(match seat {
-            Seat::Entity(id) => u64::from(id.0),
-            Seat::Bucket(number) => 1 << 32 | u64::from(number),
-            Seat::Outside => 2 << 32,
-            Seat::Clerk => 3 << 32,
+    fn endpoint(&mut self, endpoint: Endpoint) {
+        self.number(match endpoint {
+            Endpoint::Entity(id) => u64::from(id.0),
+            Endpoint::Bucket(number) => 1 << 32 | u64::from(number),
+            Endpoint::Outside => 2 << 32,
+            Endpoint::Counter => 3 << 32,
         });
     }
 
-    fn mail(&mut self, play: &Play, from: Seat, to: Seat, mail: &Mail) {
+    fn mail(&mut self, state: &ModelState, from: Endpoint, to: Endpoint, mail: &Envelope) {
         match mail {
-            Mail::Letter(letter) => {
+            Envelope::Message(message) => {
                 self.number(0);
-                letter.portray(id_of(from), id_of(to), self);
-                if let Message::Answer { serial, .. } = letter {
-                    play.entities[id_of(to).0 as usize].portray_owed(*serial, self);
+                message.portray(id_of(from), id_of(to), self);
+                if let Message::Ack { serial, .. } = message {
+                    state.entities[id_of(to).0 as usize].portray_pending(*serial, self);
                 }
             }
-            Mail::Act { held, tick, number, act } => {
+            Envelope::ToyInput { held, tick, number, act } => {
                 self.number(1);
                 self.number(*held);
                 self.number(*tick);
                 self.number(*number);
                 self.act(act);
             }
-            Mail::Ticket(ticket) => {
+            Envelope::Request(request) => {
                 self.number(2);
-                play.portray_ticket(ticket, self);
+                state.portray_ticket(request, self);
             }
-            Mail::Answer(plan, written) => {
+            Envelope::Answer(plan, written) => {
                 self.number(3);
-                play.entities[plan.entity.0 as usize].portray_plan(plan, self);
+                state.entities[plan.entity.0 as usize].portray_plan(plan, self);
                 written.portray(self);
             }
-            Mail::LetGo => self.number(4),
-            Mail::Count(from, to) => {
+            Envelope::Unlock => self.number(4),
+            Envelope::Count(from, to) => {
                 self.number(5);
                 self.maybe(*from);
                 self.maybe(*to);
@@ -105,14 +105,14 @@ fn owner(name: &Named) -> EntityId {
     *id
 }
 
-fn id_of(seat: Seat) -> EntityId {
-    match seat {
-        Seat::Entity(id) => id,
+fn id_of(endpoint: Endpoint) -> EntityId {
+    match endpoint {
+        Endpoint::Entity(id) => id,
         _ => EntityId(u32::MAX),
     }
 }
 
-impl Painter<Tiny> for Sketch {
+impl Painter<ToyModel> for FingerprintWriter {
     fn number(&mut self, number: u64) {
         self.bytes.extend_from_slice(&number.to_le_bytes());
     }
@@ -122,38 +122,38 @@ impl Painter<Tiny> for Sketch {
         self.number(0);
     }
 
-    fn flight(&mut self, flight: &Course) {
-        self.course(flight);
+    fn flight(&mut self, flight: &ToyPath) {
+        self.path(flight);
     }
 
     fn memory(&mut self, memory: &u64) {
         self.number(*memory);
     }
 
-    fn standing(&mut self, standing: &Numbers) {
-        self.number(u64::from(standing.touches));
-        standing.after.iter().for_each(|number| self.number(*number));
+    fn ghost(&mut self, ghost: &ToyGhost) {
+        self.number(u64::from(ghost.touches));
+        ghost.after.iter().for_each(|number| self.number(*number));
     }
 
-    fn action(&mut self, action: &Act) {
+    fn action(&mut self, action: &ToyInput) {
         self.act(action);
     }
 }
 
-impl Play {
+impl ModelState {
     /// The state as one number.
-    pub fn print(&self, setting: &Setting) -> u128 {
-        let mut sketch = Sketch { bytes: Vec::with_capacity(4096), names: Vec::with_capacity(64) };
-        let gvt = self.counters.gvt();
+    pub fn print(&self, config: &ModelConfig) -> u128 {
+        let mut sketch = FingerprintWriter { bytes: Vec::with_capacity(4096), names: Vec::with_capacity(64) };
+        let gvt = self.lvt_histogram.gvt();
         sketch.number(gvt);
-        sketch.number(self.counters.now().floor);
-        let top = gvt + setting.limits.window + setting.history + 1;
-        (gvt..=top).for_each(|tick| sketch.number(u64::from(self.counters.at(tick))));
-        sketch.number(self.cued as u64);
+        sketch.number(self.lvt_histogram.times().lvt_min);
+        let top = gvt + config.limits.window + config.history + 1;
+        (gvt..=top).for_each(|tick| sketch.number(u64::from(self.lvt_histogram.at(tick))));
+        sketch.number(self.inputs_used as u64);
         sketch.number(self.let_in);
         sketch.many(self.entities.len());
         for (at, entity) in self.entities.iter().enumerate() {
-            entity.portray(&setting.limits, &mut sketch);
+            entity.portray(&config.limits, &mut sketch);
             sketch.number(u64::from(self.ready[at]));
             sketch.maybe(self.waiting[at]);
             sketch.number(u64::from(self.plans[at].is_some()));
@@ -166,15 +166,15 @@ impl Play {
                 self.portray_effect(EntityId(at as u32), effect, &mut sketch);
             }
         }
-        for keeper in &self.keepers {
-            sketch.number(u64::from(keeper.is_held()));
-            sketch.many(keeper.queue().len());
-            for ticket in keeper.queue() {
-                self.portray_ticket(ticket, &mut sketch);
+        for bucket_queue in &self.bucket_queues {
+            sketch.number(u64::from(bucket_queue.is_held()));
+            sketch.many(bucket_queue.queue().len());
+            for request in bucket_queue.queue() {
+                self.portray_ticket(request, &mut sketch);
             }
             // As it will be put in order before anybody looks.
             let alive = |end: Tick, first: Tick| end > gvt && end > first;
-            let entries = keeper.bucket.entries().iter().map(|entry| (entry.cell(), &entry.track));
+            let entries = bucket_queue.bucket.entries().iter().map(|entry| (entry.cell(), &entry.track));
             let mut entries: Vec<_> = entries.filter(|(_, track)| alive(track.end(), track.first)).collect();
             entries.sort_by_key(|(cell, track)| (**cell, order(track)));
             sketch.many(entries.len());
@@ -185,38 +185,38 @@ impl Play {
             }
         }
         for ((from, to), mails) in &self.channels {
-            sketch.seat(*from);
-            sketch.seat(*to);
+            sketch.endpoint(*from);
+            sketch.endpoint(*to);
             sketch.many(mails.len());
             mails.iter().for_each(|mail| sketch.mail(self, *from, *to, mail));
         }
-        for courses in &self.log {
-            sketch.many(courses.len());
-            for (tick, course) in courses.iter() {
+        for paths in &self.log {
+            sketch.many(paths.len());
+            for (tick, path) in paths.iter() {
                 sketch.number(*tick);
-                sketch.number(u64::from(course.is_some()));
-                if let Some(course) = course {
-                    sketch.course(course);
+                sketch.number(u64::from(path.is_some()));
+                if let Some(path) = path {
+                    sketch.path(path);
                 }
             }
         }
-        sketch.number(u64::from(self.broken.is_some()));
+        sketch.number(u64::from(self.violation.is_some()));
         sketch.print()
     }
 
-    fn portray_ticket(&self, ticket: &Ticket<Tiny>, sketch: &mut Sketch) {
-        self.entities[ticket.plan().entity.0 as usize].portray_plan(ticket.plan(), sketch);
-        ticket.portray(sketch);
+    fn portray_ticket(&self, request: &TableRequest<ToyModel>, sketch: &mut FingerprintWriter) {
+        self.entities[request.plan().entity.0 as usize].portray_plan(request.plan(), sketch);
+        request.portray(sketch);
     }
 
-    fn portray_effect(&self, id: EntityId, effect: &Effect, sketch: &mut Sketch) {
+    fn portray_effect(&self, id: EntityId, effect: &Effect, sketch: &mut FingerprintWriter) {
         match effect {
             Effect::Enter(tick) => sketch.number(tick << 2),
             Effect::Leave(tick) => sketch.number(tick << 2 | 1),
             Effect::Send(to, mail) => {
                 sketch.number(2);
-                sketch.seat(*to);
-                sketch.mail(self, Seat::Entity(id), *to, mail);
+                sketch.endpoint(*to);
+                sketch.mail(self, Endpoint::Entity(id), *to, mail);
             }
             Effect::Advance => sketch.number(3),
         }

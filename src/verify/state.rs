@@ -5,49 +5,49 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::base::time::Tick;
-use crate::protocol::{Bucket, Entity, EntityId, Message, Outbox, Place, Plan, Track, Written};
-use crate::protocol::{Keeper, Ticket};
+use crate::protocol::{BodyIndex, Bucket, Entity, EntityId, Message, Outbox, Plan, Track, WriteResult};
+use crate::protocol::{BucketQueue, TableRequest};
 use crate::runtime::directory::EntityDirectory;
-use crate::runtime::lvt_histogram::Counters;
-use crate::verify::config::{Cue, Grain, Setting};
-use crate::verify::property::Broken;
-use crate::verify::toy_model::{Act, Course, Tiny};
-use crate::verify::trace::Notes;
+use crate::runtime::lvt_histogram::LvtHistogram;
+use crate::verify::config::{Atomicity, ModelConfig, ScriptedInput};
+use crate::verify::property::Violation;
+use crate::verify::toy_model::{ToyInput, ToyModel, ToyPath};
+use crate::verify::trace::TraceLog;
 use crate::verify::transition::in_order;
 
 /// Who sends or gets something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Seat {
+pub enum Endpoint {
     /// An entity.
     Entity(EntityId),
     /// A bucket of the message lane.
     Bucket(u32),
     /// Whoever acts from outside.
     Outside,
-    /// Who moves the counters, if that is done by messages, which it must not be.
-    Clerk,
+    /// Who moves the lvt_histogram, if that is done by messages, which it must not be.
+    Counter,
 }
 
-impl fmt::Display for Seat {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Seat::Entity(id) => write!(f, "{id}"),
-            Seat::Bucket(number) => write!(f, "bucket {number}"),
-            Seat::Outside => f.write_str("outside"),
-            Seat::Clerk => f.write_str("the clerk"),
+            Endpoint::Entity(id) => write!(f, "{id}"),
+            Endpoint::Bucket(number) => write!(f, "bucket {number}"),
+            Endpoint::Outside => f.write_str("outside"),
+            Endpoint::Counter => f.write_str("the clerk"),
         }
     }
 }
 
 /// Something that can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Move {
+pub enum Action {
     /// The oldest message between two is handed over.
     Deliver {
         /// Who sent it.
-        from: Seat,
+        from: Endpoint,
         /// Who gets it.
-        to: Seat,
+        to: Endpoint,
     },
     /// An entity does what it may.
     Step(EntityId),
@@ -56,46 +56,46 @@ pub enum Move {
     /// The next of the things that a handler wants done is done.
     Effect(EntityId),
     /// The next thing comes from outside.
-    Cue,
+    ScriptedInput,
 }
 
 /// Something on its way.
 #[derive(Clone)]
-pub(super) enum Mail {
-    Letter(Message<Tiny>),
-    Act { held: Tick, tick: Tick, number: u64, act: Act },
-    Ticket(Ticket<Tiny>),
-    Answer(Plan<Tiny>, Written<Tiny>),
-    LetGo,
+pub(super) enum Envelope {
+    Message(Message<ToyModel>),
+    ToyInput { held: Tick, tick: Tick, number: u64, act: ToyInput },
+    Request(TableRequest<ToyModel>),
+    Answer(Plan<ToyModel>, WriteResult<ToyModel>),
+    Unlock,
     Count(Option<Tick>, Option<Tick>),
 }
 
 /// A plan, and global virtual time when it was made.
-pub(super) type Planned = (Plan<Tiny>, Tick);
+pub(super) type Planned = (Plan<ToyModel>, Tick);
 
 /// A track in the table.
-type Shared = Arc<Track<Tiny>>;
+type Shared = Arc<Track<ToyModel>>;
 
 /// Something that a handler wants done.
 #[derive(Clone)]
 pub(super) enum Effect {
     Enter(Tick),
     Leave(Tick),
-    Send(Seat, Box<Mail>),
+    Send(Endpoint, Box<Envelope>),
     Advance,
 }
 
 /// Courses of a body and when each begins; nothing from where it is no more.
-pub(super) type Log = Vec<(Tick, Option<Course>)>;
+pub(super) type Log = Vec<(Tick, Option<ToyPath>)>;
 
 /// One state.
 #[derive(Clone)]
-pub struct Play {
-    pub(super) entities: Vec<Arc<Entity<Tiny>>>,
-    /// The buckets: with tickets in the message lane, without in the shared one.
-    pub(super) keepers: Vec<Arc<Keeper<Tiny>>>,
-    pub(super) counters: Counters,
-    pub(super) channels: BTreeMap<(Seat, Seat), VecDeque<Arc<Mail>>>,
+pub struct ModelState {
+    pub(super) entities: Vec<Arc<Entity<ToyModel>>>,
+    /// The buckets: with requests in the message lane, without in the shared one.
+    pub(super) bucket_queues: Vec<Arc<BucketQueue<ToyModel>>>,
+    pub(super) lvt_histogram: LvtHistogram,
+    pub(super) channels: BTreeMap<(Endpoint, Endpoint), VecDeque<Arc<Envelope>>>,
     /// Who may have something to do.
     pub(super) ready: Vec<bool>,
     /// Who waits for the lowest to reach a tick.
@@ -106,85 +106,87 @@ pub struct Play {
     pub(super) effects: Vec<VecDeque<Arc<Effect>>>,
     pub(super) log: Vec<Arc<Log>>,
     /// The entity each body was born in.
-    pub(super) births: Vec<EntityId>,
+    pub(super) home_entities: Vec<EntityId>,
     /// Things that have come from outside.
-    pub(super) cued: usize,
+    pub(super) inputs_used: usize,
     /// Which of them were let in.
     pub(super) let_in: u64,
-    /// What entities know of each other, if they regroup by themselves.
-    pub(super) circle: Option<Arc<EntityDirectory>>,
-    pub(super) broken: Option<Broken>,
+    /// What entities know of each other, if they recluster by themselves.
+    pub(super) directory: Option<Arc<EntityDirectory>>,
+    pub(super) violation: Option<Violation>,
 }
 
-impl Play {
+impl ModelState {
     /// The beginning.
-    pub fn new(setting: &Setting) -> Self {
-        let start = setting.tiny.start();
-        let crews: Vec<Vec<(Place, Course)>> = start.chunks(setting.cluster).map(<[_]>::to_vec).collect();
-        let count = crews.len();
-        let sizes = || crews.iter().map(|crew| Some(crew.len()));
-        let circle = setting.regroups.map(|largest| Arc::new(EntityDirectory::new(sizes(), largest)));
-        let births = crews.iter().zip(0..).flat_map(|(crew, id)| crew.iter().map(move |_| EntityId(id)));
-        let births = births.collect();
-        let entity = |(id, crew): (u32, Vec<(Place, Course)>)| {
-            Arc::new(Entity::new(EntityId(id), crew.into()).with_fault(setting.tiny.fault))
+    pub fn new(config: &ModelConfig) -> Self {
+        let start = config.toy.start();
+        let clusters: Vec<Vec<(BodyIndex, ToyPath)>> =
+            start.chunks(config.cluster).map(<[_]>::to_vec).collect();
+        let count = clusters.len();
+        let sizes = || clusters.iter().map(|cluster| Some(cluster.len()));
+        let directory = config.reclusters.map(|largest| Arc::new(EntityDirectory::new(sizes(), largest)));
+        let home_entities =
+            clusters.iter().zip(0..).flat_map(|(cluster, id)| cluster.iter().map(move |_| EntityId(id)));
+        let home_entities = home_entities.collect();
+        let entity = |(id, cluster): (u32, Vec<(BodyIndex, ToyPath)>)| {
+            Arc::new(Entity::new(EntityId(id), cluster.into()).with_fault(config.toy.fault))
         };
-        Play {
-            entities: (0..).zip(crews).map(entity).collect(),
-            keepers: (0..setting.buckets).map(|number| Arc::new(Keeper::new(number))).collect(),
-            counters: Counters::new(
+        ModelState {
+            entities: (0..).zip(clusters).map(entity).collect(),
+            bucket_queues: (0..config.buckets).map(|number| Arc::new(BucketQueue::new(number))).collect(),
+            lvt_histogram: LvtHistogram::new(
                 count as u32,
-                setting.limits.window,
-                setting.history,
-                setting.limits.last_tick,
+                config.limits.window,
+                config.history,
+                config.limits.last_tick,
             ),
             channels: BTreeMap::new(),
             ready: vec![true; count],
             waiting: vec![None; count],
             plans: vec![None; count],
             effects: vec![VecDeque::new(); count],
-            log: start.iter().map(|(_, course)| Arc::new(vec![(0, Some(*course))])).collect(),
-            births,
-            cued: 0,
+            log: start.iter().map(|(_, path)| Arc::new(vec![(0, Some(*path))])).collect(),
+            home_entities,
+            inputs_used: 0,
             let_in: 0,
-            circle,
-            broken: None,
+            directory,
+            violation: None,
         }
     }
 
-    /// The promise that was broken on the way here.
-    pub fn broken(&self) -> Option<&Broken> {
-        self.broken.as_ref()
+    /// The property that was violation on the way here.
+    pub fn violation(&self) -> Option<&Violation> {
+        self.violation.as_ref()
     }
 
     /// How far it has come.
     pub fn gvt(&self) -> Tick {
-        self.counters.gvt()
+        self.lvt_histogram.gvt()
     }
 
     /// Everything that can happen next.
-    pub fn moves(&self, setting: &Setting, moves: &mut Vec<Move>) {
+    pub fn moves(&self, config: &ModelConfig, moves: &mut Vec<Action>) {
         moves.clear();
-        if self.broken.is_some() {
+        if self.violation.is_some() {
             return;
         }
         for (from, to) in self.channels.keys().copied() {
-            if !matches!(to, Seat::Entity(id) if self.is_busy(id)) {
-                moves.push(Move::Deliver { from, to });
+            if !matches!(to, Endpoint::Entity(id) if self.is_busy(id)) {
+                moves.push(Action::Deliver { from, to });
             }
         }
         for at in 0..self.entities.len() {
             let id = EntityId(at as u32);
             if self.plans[at].is_some() {
-                moves.push(Move::Write(id));
+                moves.push(Action::Write(id));
             } else if !self.effects[at].is_empty() {
-                moves.push(Move::Effect(id));
+                moves.push(Action::Effect(id));
             } else if self.may_step(at) {
-                moves.push(Move::Step(id));
+                moves.push(Action::Step(id));
             }
         }
-        if self.can_cue(setting) {
-            moves.push(Move::Cue);
+        if self.can_give_input(config) {
+            moves.push(Action::ScriptedInput);
         }
     }
 
@@ -194,170 +196,171 @@ impl Play {
         self.plans[at].is_some() || !self.effects[at].is_empty()
     }
 
-    /// Whether a step would not end at once because of what is owed. Such a step would change nothing.
+    /// Whether a step would not end at once because of what is pending_acks. Such a step would change nothing.
     fn may_step(&self, at: usize) -> bool {
         self.ready[at] && self.entities[at].is_free()
     }
 
     /// An answer that changes nothing and can arrive.
-    pub(super) fn prompt_answer(&self) -> Option<Move> {
+    pub(super) fn prompt_answer(&self) -> Option<Action> {
         let prompt = self.channels.iter().find(|((_, to), mail)| {
-            let is_free = !matches!(to, Seat::Entity(id) if self.is_busy(*id));
+            let is_free = !matches!(to, Endpoint::Entity(id) if self.is_busy(*id));
             is_free && mail.front().is_some_and(changes_nothing)
         });
-        prompt.map(|((from, to), _)| Move::Deliver { from: *from, to: *to })
+        prompt.map(|((from, to), _)| Action::Deliver { from: *from, to: *to })
     }
 
-    fn can_cue(&self, setting: &Setting) -> bool {
-        match setting.script.get(self.cued) {
+    fn can_give_input(&self, config: &ModelConfig) -> bool {
+        match config.script.get(self.inputs_used) {
             None => false,
-            Some(Cue::Act { .. }) => true,
-            Some(Cue::HandOver { from, bodies, .. }) => {
+            Some(ScriptedInput::ToyInput { .. }) => true,
+            Some(ScriptedInput::Migrate { from, bodies, .. }) => {
                 let Some(giver) = self.entities.get(from.0 as usize) else { return false };
                 let has = bodies.iter().any(|body| giver.members().contains(body));
-                has && !self.is_busy(*from) && giver.can_hand_over(self.counters.gvt())
+                has && !self.is_busy(*from) && giver.can_migrate(self.lvt_histogram.gvt())
             }
         }
     }
 
     /// The state after a move. What it shares with this one stays as it is.
-    pub fn after(&self, setting: &Setting, next: Move) -> Play {
-        let mut play = self.parted(next);
-        play.make(setting, next, &mut Notes::off());
-        play
+    pub fn after(&self, config: &ModelConfig, next: Action) -> ModelState {
+        let mut state = self.unshared_copy(next);
+        state.make(config, next, &mut TraceLog::off());
+        state
     }
 
     /// Makes a move in place, as an executor does.
-    pub fn go(&mut self, setting: &Setting, next: Move) {
-        self.make(setting, next, &mut Notes::off());
+    pub fn go(&mut self, config: &ModelConfig, next: Action) {
+        self.make(config, next, &mut TraceLog::off());
     }
 
     /// A copy in which a move can be made without changing this one.
-    pub(super) fn parted(&self, next: Move) -> Play {
-        let mut play = self.clone();
-        play.part(self.counters.gvt(), next);
-        play
+    pub(super) fn unshared_copy(&self, next: Action) -> ModelState {
+        let mut state = self.clone();
+        state.unshare(self.lvt_histogram.gvt(), next);
+        state
     }
 
     /// Gives the one who moves tracks of its own, so that cutting them does not change other states. Puts the
     /// buckets in order on the way, and drops what nobody will look at: what comes is the same for all states that
     /// differ only in that.
-    fn part(&mut self, gvt: Tick, next: Move) {
-        let mut parted: Vec<(Shared, Shared)> = Vec::new();
-        let mut part = |track: &mut Shared| {
+    fn unshare(&mut self, gvt: Tick, next: Action) {
+        let mut unshared_copy: Vec<(Shared, Shared)> = Vec::new();
+        let mut unshare = |track: &mut Shared| {
             // Segments of one step share a track.
-            let known = parted.iter().find(|(old, _)| Arc::ptr_eq(old, track)).map(|(_, new)| new.clone());
-            let apart = known.unwrap_or_else(|| {
-                let apart = Arc::new(track.apart());
-                parted.push((track.clone(), apart.clone()));
-                apart
+            let known =
+                unshared_copy.iter().find(|(old, _)| Arc::ptr_eq(old, track)).map(|(_, new)| new.clone());
+            let unshared = known.unwrap_or_else(|| {
+                let unshared = Arc::new(track.unshared_copy());
+                unshared_copy.push((track.clone(), unshared.clone()));
+                unshared
             });
-            *track = apart;
+            *track = unshared;
         };
         match next {
-            Move::Deliver { from, to } => {
+            Action::Deliver { from, to } => {
                 let first = self.channels.get(&(from, to)).and_then(|mail| mail.front());
                 let is_harmless = first.is_some_and(changes_nothing);
                 if let Some(mail) = self.channels.get_mut(&(from, to)).and_then(|mail| mail.front_mut()) {
                     match &**mail {
-                        Mail::Ticket(_) | Mail::Answer(..) => match Arc::make_mut(mail) {
-                            Mail::Ticket(ticket) => part(ticket.search.track_mut()),
-                            Mail::Answer(_, written) => part(&mut written.track),
+                        Envelope::Request(_) | Envelope::Answer(..) => match Arc::make_mut(mail) {
+                            Envelope::Request(request) => unshare(request.search.track_mut()),
+                            Envelope::Answer(_, written) => unshare(&mut written.track),
                             _ => {}
                         },
                         _ => {}
                     }
                 }
                 match to {
-                    Seat::Entity(_) if is_harmless => {}
-                    Seat::Entity(id) => {
-                        Arc::make_mut(&mut self.entities[id.0 as usize]).tracks_mut().for_each(&mut part);
+                    Endpoint::Entity(_) if is_harmless => {}
+                    Endpoint::Entity(id) => {
+                        Arc::make_mut(&mut self.entities[id.0 as usize]).tracks_mut().for_each(&mut unshare);
                     }
                     // The next in the queue may come to its turn.
-                    Seat::Bucket(number) => {
-                        let keeper = Arc::make_mut(&mut self.keepers[number as usize]);
-                        keeper.queue_mut().for_each(|ticket| part(ticket.search.track_mut()));
+                    Endpoint::Bucket(number) => {
+                        let bucket_queue = Arc::make_mut(&mut self.bucket_queues[number as usize]);
+                        bucket_queue.queue_mut().for_each(|request| unshare(request.search.track_mut()));
                     }
-                    Seat::Outside | Seat::Clerk => {}
+                    Endpoint::Outside | Endpoint::Counter => {}
                 }
             }
-            Move::Step(id) | Move::Write(id) => {
-                Arc::make_mut(&mut self.entities[id.0 as usize]).tracks_mut().for_each(&mut part);
+            Action::Step(id) | Action::Write(id) => {
+                Arc::make_mut(&mut self.entities[id.0 as usize]).tracks_mut().for_each(&mut unshare);
             }
-            Move::Cue => {
+            Action::ScriptedInput => {
                 for entity in &mut self.entities {
-                    Arc::make_mut(entity).tracks_mut().for_each(&mut part);
+                    Arc::make_mut(entity).tracks_mut().for_each(&mut unshare);
                 }
             }
-            Move::Effect(_) => return,
+            Action::Effect(_) => return,
         }
         let looks = match next {
-            Move::Step(_) | Move::Write(_) => true,
-            Move::Deliver { to, .. } => matches!(to, Seat::Bucket(_)),
-            Move::Effect(_) | Move::Cue => false,
+            Action::Step(_) | Action::Write(_) => true,
+            Action::Deliver { to, .. } => matches!(to, Endpoint::Bucket(_)),
+            Action::Effect(_) | Action::ScriptedInput => false,
         };
-        for keeper in &mut self.keepers {
-            let is_parted = |track: &Shared| parted.iter().any(|(old, _)| Arc::ptr_eq(old, track));
-            if !looks && !keeper.bucket.entries().iter().any(|entry| is_parted(&entry.track)) {
+        for bucket_queue in &mut self.bucket_queues {
+            let is_parted = |track: &Shared| unshared_copy.iter().any(|(old, _)| Arc::ptr_eq(old, track));
+            if !looks && !bucket_queue.bucket.entries().iter().any(|entry| is_parted(&entry.track)) {
                 continue;
             }
-            let mut entries: Vec<_> = keeper
+            let mut entries: Vec<_> = bucket_queue
                 .bucket
                 .entries()
                 .iter()
                 .filter(|entry| entry.track.end() > gvt && entry.track.end() > entry.track.first)
                 .map(|entry| {
-                    let apart = parted.iter().find(|(old, _)| Arc::ptr_eq(old, &entry.track));
-                    entry.with(apart.map_or(&entry.track, |(_, new)| new).clone())
+                    let unshared = unshared_copy.iter().find(|(old, _)| Arc::ptr_eq(old, &entry.track));
+                    entry.with(unshared.map_or(&entry.track, |(_, new)| new).clone())
                 })
                 .collect();
             entries.sort_by_key(|entry| (*entry.cell(), order(&entry.track)));
             let mut bucket = Bucket::default();
             entries.into_iter().for_each(|entry| bucket.add(entry));
-            Arc::make_mut(keeper).bucket = bucket;
+            Arc::make_mut(bucket_queue).bucket = bucket;
         }
     }
 
-    pub(super) fn post(&mut self, from: Seat, to: Seat, mail: Mail) {
+    pub(super) fn post(&mut self, from: Endpoint, to: Endpoint, mail: Envelope) {
         self.channels.entry((from, to)).or_default().push_back(Arc::new(mail));
     }
 
     /// Does what a handler of an entity wants done, at once or one thing after another.
     pub(super) fn want(
         &mut self,
-        setting: &Setting,
+        config: &ModelConfig,
         id: EntityId,
-        out: &mut Outbox<Tiny>,
+        out: &mut Outbox<ToyModel>,
         held: Option<Tick>,
     ) {
-        for (body, tick) in out.landed.drain(..) {
+        for (body, tick) in out.flights_retracted.drain(..) {
             Arc::make_mut(&mut self.log[body as usize]).retain(|(from, _)| *from <= tick);
         }
-        for (body, tick, course) in out.took_off.drain(..) {
-            Arc::make_mut(&mut self.log[body as usize]).push((tick, course));
+        for (body, tick, path) in out.flights_started.drain(..) {
+            Arc::make_mut(&mut self.log[body as usize]).push((tick, path));
         }
-        let effects = in_order(setting.tiny.fault, out, held);
-        match setting.grain {
-            Grain::Handlers => {
+        let effects = in_order(config.toy.fault, out, held);
+        match config.atomicity {
+            Atomicity::Handlers => {
                 let mut gvt_may_move = false;
                 for effect in effects {
-                    gvt_may_move |= self.take_effect(setting, id, effect);
+                    gvt_may_move |= self.take_effect(config, id, effect);
                 }
                 if gvt_may_move {
-                    self.advance(setting);
+                    self.advance(config);
                 }
             }
-            Grain::Effects => self.effects[id.0 as usize].extend(effects.into_iter().map(Arc::new)),
+            Atomicity::Effects => self.effects[id.0 as usize].extend(effects.into_iter().map(Arc::new)),
         }
     }
 }
 
 /// Whether it only says that something was heard.
-fn changes_nothing(mail: &Arc<Mail>) -> bool {
-    matches!(**mail, Mail::Letter(Message::Answer { refused: false, .. }))
+fn changes_nothing(mail: &Arc<Envelope>) -> bool {
+    matches!(**mail, Envelope::Message(Message::Ack { rejected: false, .. }))
 }
 
 /// A fixed order of the tracks in a cell.
-pub(super) fn order(track: &Track<Tiny>) -> (EntityId, u32, Tick) {
+pub(super) fn order(track: &Track<ToyModel>) -> (EntityId, u32, Tick) {
     (track.entity, track.version, track.first)
 }

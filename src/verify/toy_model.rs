@@ -9,16 +9,19 @@ use std::sync::Arc;
 use crate::base::math::Vec3;
 use crate::base::time::Tick;
 use crate::physics::Aabb;
-use crate::protocol::{Crew, Dynamics, Fault, Moment, PartnerKey, Place, Remembered, Response, Seen, Told};
+use crate::protocol::{
+    BodyIndex, CachedContact, Cluster, Dynamics, Fault, GhostToSend, PartnerKey, Response, ResponseInput,
+    Seen,
+};
 
 /// The rules of a world.
 #[derive(Clone, Debug)]
-pub struct Tiny {
+pub struct ToyModel {
     /// How many bodies there are at the start.
     pub bodies: u32,
     /// Decides where they are, and everything else.
     pub seed: u64,
-    /// Rounds in which neighbours learn each other's numbers.
+    /// GvtStats in which neighbours learn each other's numbers.
     pub rounds: u32,
     /// Bodies turn round beyond this distance from the origin.
     pub room: i64,
@@ -36,7 +39,7 @@ pub struct Tiny {
 
 /// Motion at a constant speed with a constant number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Course {
+pub struct ToyPath {
     /// When it begins.
     pub since: Tick,
     /// Where the body is then.
@@ -47,7 +50,7 @@ pub struct Course {
     pub number: u64,
 }
 
-impl Course {
+impl ToyPath {
     /// Where the body is at a tick.
     pub fn place_at(&self, tick: Tick) -> i64 {
         self.at + self.speed * (tick - self.since) as i64
@@ -56,27 +59,27 @@ impl Course {
 
 /// Something done to a body from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Act {
+pub struct ToyInput {
     /// To whom.
-    pub body: Place,
+    pub body: BodyIndex,
     /// What.
-    pub deed: Deed,
+    pub deed: ToyInputKind,
 }
 
 /// What is done to a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum ToyInputKind {
     /// Its number changes.
-    Stir(u64),
+    Mix(u64),
     /// It comes into being.
-    Appear(Course),
+    Spawn(ToyPath),
     /// It is no more.
-    Vanish,
+    Despawn,
 }
 
 /// The numbers of a body after each round, and among how many it is split.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Numbers {
+pub struct ToyGhost {
     /// Among how many it is split.
     pub touches: u32,
     /// Its numbers.
@@ -84,7 +87,7 @@ pub struct Numbers {
 }
 
 /// Stirs numbers into one.
-pub fn stir(numbers: &[u64]) -> u64 {
+pub fn mix(numbers: &[u64]) -> u64 {
     let mut sum = 0x243f_6a88_85a3_08d3u64;
     for number in numbers {
         sum = (sum ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -93,36 +96,36 @@ pub fn stir(numbers: &[u64]) -> u64 {
     sum
 }
 
-impl Tiny {
+impl ToyModel {
     /// Where everybody starts.
-    pub fn start(&self) -> Vec<(Place, Course)> {
-        let course = |body: Place| {
-            let number = stir(&[self.seed, u64::from(body)]);
+    pub fn start(&self) -> Vec<(BodyIndex, ToyPath)> {
+        let path = |body: BodyIndex| {
+            let number = mix(&[self.seed, u64::from(body)]);
             let at = (number >> 8) as i64 % self.room.max(1);
-            (body, Course { since: 0, at, speed: speed(number), number })
+            (body, ToyPath { since: 0, at, speed: speed(number), number })
         };
-        (0..self.bodies).map(course).collect()
+        (0..self.bodies).map(path).collect()
     }
 
     /// Radii that differ, so that the table has several levels.
-    fn size(&self, body: Place) -> i64 {
-        match stir(&[self.seed, 77, u64::from(body)]) % 8 {
+    fn size(&self, body: BodyIndex) -> i64 {
+        match mix(&[self.seed, 77, u64::from(body)]) % 8 {
             0 => 9,
             1 | 2 => 3,
             _ => 1,
         }
     }
 
-    fn touch(&self, a: (Place, &Course), b: (Place, &Course), tick: Tick) -> bool {
+    fn touch(&self, a: (BodyIndex, &ToyPath), b: (BodyIndex, &ToyPath), tick: Tick) -> bool {
         let near = (a.1.place_at(tick) - b.1.place_at(tick)).abs() <= self.size(a.0) + self.size(b.0);
-        let sticky = stir(&[self.seed, u64::from(a.0), u64::from(b.0)]).is_multiple_of(self.sticky);
-        near && (sticky || stir(&[a.1.number, b.1.number, tick]).is_multiple_of(self.sparse))
+        let sticky = mix(&[self.seed, u64::from(a.0), u64::from(b.0)]).is_multiple_of(self.sticky);
+        near && (sticky || mix(&[a.1.number, b.1.number, tick]).is_multiple_of(self.sparse))
     }
 
-    fn touches_static(&self, course: &Course, tick: Tick) -> bool {
-        let at = course.place_at(tick);
-        let outside = at.abs() > self.room && at.signum() == course.speed.signum();
-        outside || stir(&[course.number, tick]).is_multiple_of(self.bumpy)
+    fn touches_static(&self, path: &ToyPath, tick: Tick) -> bool {
+        let at = path.place_at(tick);
+        let outside = at.abs() > self.room && at.signum() == path.speed.signum();
+        outside || mix(&[path.number, tick]).is_multiple_of(self.bumpy)
     }
 }
 
@@ -135,22 +138,22 @@ fn key_number(key: PartnerKey) -> u64 {
     match key {
         PartnerKey::Body(place) => u64::from(place),
         PartnerKey::Static(id) => 1 << 40 | u64::from(id),
-        PartnerKey::Company => 1 << 41,
+        PartnerKey::Island => 1 << 41,
     }
 }
 
-/// Two seats, or a seat and static geometry, and what the pair remembers.
+/// Two slots, or a endpoint and static geometry, and what the pair remembers.
 struct Pair {
     a: usize,
     b: Option<usize>,
     memory: Option<u64>,
 }
 
-impl Dynamics for Tiny {
-    type Flight = Course;
-    type Memory = u64;
-    type Standing = Numbers;
-    type Action = Act;
+impl Dynamics for ToyModel {
+    type Flight = ToyPath;
+    type Cache = u64;
+    type Ghost = ToyGhost;
+    type Input = ToyInput;
 
     const FAULTY: bool = true;
 
@@ -158,15 +161,15 @@ impl Dynamics for Tiny {
         self.fault
     }
 
-    fn same_standing(a: &Numbers, b: &Numbers) -> bool {
+    fn same_ghost(a: &ToyGhost, b: &ToyGhost) -> bool {
         a == b
     }
 
-    fn radius(&self, body: Place) -> f64 {
+    fn radius(&self, body: BodyIndex) -> f64 {
         self.size(body) as f64
     }
 
-    fn bounds(&self, body: Place, flight: &Course, from: Tick, to: Tick) -> Aabb {
+    fn bounds(&self, body: BodyIndex, flight: &ToyPath, from: Tick, to: Tick) -> Aabb {
         let (a, b) = (flight.place_at(from), flight.place_at(to));
         let size = self.radius(body);
         let low = Vec3::new(a.min(b) as f64 - size, -size, -size);
@@ -174,123 +177,129 @@ impl Dynamics for Tiny {
         Aabb { min: low, max: high }
     }
 
-    fn first_own_touch(&self, crew: &[(Place, Course)], from: Tick, to: Tick) -> Option<Tick> {
+    fn first_own_touch(&self, cluster: &[(BodyIndex, ToyPath)], from: Tick, to: Tick) -> Option<Tick> {
         (from..=to).find(|&tick| {
-            crew.iter().enumerate().any(|(at, (place, course))| {
-                self.touches_static(course, tick)
-                    || crew[at + 1..]
+            cluster.iter().enumerate().any(|(at, (place, path))| {
+                self.touches_static(path, tick)
+                    || cluster[at + 1..]
                         .iter()
-                        .any(|(other, its)| self.touch((*place, course), (*other, its), tick))
+                        .any(|(other, its)| self.touch((*place, path), (*other, its), tick))
             })
         })
     }
 
-    fn first_touch(&self, a: (Place, &Course), b: (Place, &Course), from: Tick, to: Tick) -> Option<Tick> {
+    fn first_touch(
+        &self,
+        a: (BodyIndex, &ToyPath),
+        b: (BodyIndex, &ToyPath),
+        from: Tick,
+        to: Tick,
+    ) -> Option<Tick> {
         let (a, b) = if a.0 < b.0 { (a, b) } else { (b, a) };
         (from..=to).find(|&tick| self.touch(a, b, tick))
     }
 
-    fn respond(&self, tick: Tick, moment: &Moment<Tiny>) -> Response<Tiny> {
-        let crew = moment.crew.len();
-        let mut seats: Vec<(Place, Course)> = moment.crew.to_vec();
-        seats.extend(moment.strangers.iter().map(|stranger| (stranger.body, stranger.flight)));
-        let pairs = self.pairs(tick, moment, &seats);
-        let after = self.rounds(moment, &seats, &pairs);
-        let last = |seat: usize| after[self.rounds as usize][seat];
+    fn respond(&self, tick: Tick, input: &ResponseInput<ToyModel>) -> Response<ToyModel> {
+        let cluster = input.cluster.len();
+        let mut slots: Vec<(BodyIndex, ToyPath)> = input.cluster.to_vec();
+        slots.extend(input.remotes.iter().map(|remote| (remote.body, remote.flight)));
+        let pairs = self.pairs(tick, input, &slots);
+        let after = self.rounds(input, &slots, &pairs);
+        let last = |endpoint: usize| after[self.rounds as usize][endpoint];
         let mut memories = Vec::new();
         let mut response = Response {
             flights: Vec::new(),
             memories: Arc::new([]),
             told: Vec::new(),
             complete: true,
-            lingers: tick % 4 != 3,
+            is_resting: tick % 4 != 3,
             seen: Seen::default(),
         };
         for pair in &pairs {
-            let with = key(pair.b, &seats);
+            let with = key(pair.b, &slots);
             let other = pair.b.map_or(7, last);
-            let memory = stir(&[pair.memory.unwrap_or(0) + 1, last(pair.a), other]);
-            let (own, partner) = if pair.a < crew {
-                (seats[pair.a].0, with)
+            let memory = mix(&[pair.memory.unwrap_or(0) + 1, last(pair.a), other]);
+            let (own, partner) = if pair.a < cluster {
+                (slots[pair.a].0, with)
             } else {
-                (seats[pair.b.expect("statics touch the crew")].0, PartnerKey::Body(seats[pair.a].0))
+                (slots[pair.b.expect("statics touch the cluster")].0, PartnerKey::Body(slots[pair.a].0))
             };
-            memories.push(Remembered { own, partner, memory });
-            if pair.a < crew {
+            memories.push(CachedContact { own, partner, memory });
+            if pair.a < cluster {
                 response.seen.touches += 1;
                 response.seen.new_touches += u32::from(pair.memory.is_none());
             }
         }
         response.memories = memories.into();
-        for seat in 0..crew {
-            let partners: Vec<PartnerKey> = partners(seat, &pairs, &seats);
+        for endpoint in 0..cluster {
+            let partners: Vec<PartnerKey> = partners(endpoint, &pairs, &slots);
             if partners.is_empty() {
                 continue;
             }
-            let (place, course) = (seats[seat].0, seats[seat].1);
-            response.flights.push((place, self.onward(tick, &course, last(seat))));
+            let (place, path) = (slots[endpoint].0, slots[endpoint].1);
+            response.flights.push((place, self.onward(tick, &path, last(endpoint))));
             let is_stranger = |key: &PartnerKey| match key {
-                PartnerKey::Body(body) => seats[crew..].iter().any(|(place, _)| place == body),
-                PartnerKey::Static(_) | PartnerKey::Company => false,
+                PartnerKey::Body(body) => slots[cluster..].iter().any(|(place, _)| place == body),
+                PartnerKey::Static(_) | PartnerKey::Island => false,
             };
             if partners.iter().any(is_stranger) {
                 let touches = partners.len() as u32;
-                let after = (1..=self.rounds as usize).map(|round| after[round][seat]).collect();
-                let standing = Arc::new(Numbers { touches, after });
-                response.told.push(Told { own: place, partners, standing });
+                let after = (1..=self.rounds as usize).map(|round| after[round][endpoint]).collect();
+                let ghost = Arc::new(ToyGhost { touches, after });
+                response.told.push(GhostToSend { own: place, partners, ghost });
             }
         }
         response
     }
 
-    fn subject(action: &Act) -> Place {
+    fn target(action: &ToyInput) -> BodyIndex {
         action.body
     }
 
-    fn steer(
+    fn apply_inputs(
         &self,
         tick: Tick,
-        crew: &mut Crew<Tiny>,
-        actions: &[(u64, Act)],
-    ) -> Vec<(Place, Option<Course>)> {
-        let mut news: Vec<(Place, Option<Course>)> = Vec::new();
-        for (_, Act { body, deed }) in actions {
-            let course = match (crew.binary_search_by_key(body, |(place, _)| *place), deed) {
-                (Ok(at), Deed::Vanish) => {
-                    crew.remove(at);
+        cluster: &mut Cluster<ToyModel>,
+        actions: &[(u64, ToyInput)],
+    ) -> Vec<(BodyIndex, Option<ToyPath>)> {
+        let mut news: Vec<(BodyIndex, Option<ToyPath>)> = Vec::new();
+        for (_, ToyInput { body, deed }) in actions {
+            let path = match (cluster.binary_search_by_key(body, |(place, _)| *place), deed) {
+                (Ok(at), ToyInputKind::Despawn) => {
+                    cluster.remove(at);
                     None
                 }
-                (Ok(at), Deed::Stir(number)) => {
-                    let course = &mut crew[at].1;
-                    let since = course.since.max(tick);
-                    let number = stir(&[course.number, *number]);
-                    *course = Course { since, at: course.place_at(since), speed: speed(number), number };
-                    Some(*course)
+                (Ok(at), ToyInputKind::Mix(number)) => {
+                    let path = &mut cluster[at].1;
+                    let since = path.since.max(tick);
+                    let number = mix(&[path.number, *number]);
+                    *path = ToyPath { since, at: path.place_at(since), speed: speed(number), number };
+                    Some(*path)
                 }
-                (Err(at), Deed::Appear(course)) => {
-                    crew.insert(at, (*body, *course));
-                    Some(*course)
+                (Err(at), ToyInputKind::Spawn(path)) => {
+                    cluster.insert(at, (*body, *path));
+                    Some(*path)
                 }
                 _ => continue,
             };
             news.retain(|(place, _)| place != body);
-            news.push((*body, course));
+            news.push((*body, path));
         }
         news
     }
 }
 
-fn key(seat: Option<usize>, seats: &[(Place, Course)]) -> PartnerKey {
-    seat.map_or(PartnerKey::Static(0), |seat| PartnerKey::Body(seats[seat].0))
+fn key(endpoint: Option<usize>, slots: &[(BodyIndex, ToyPath)]) -> PartnerKey {
+    endpoint.map_or(PartnerKey::Static(0), |endpoint| PartnerKey::Body(slots[endpoint].0))
 }
 
-/// Everything a seat touches, bodies in ascending order and static geometry last.
-fn partners(seat: usize, pairs: &[Pair], seats: &[(Place, Course)]) -> Vec<PartnerKey> {
+/// Everything a endpoint touches, bodies in ascending order and static geometry last.
+fn partners(endpoint: usize, pairs: &[Pair], slots: &[(BodyIndex, ToyPath)]) -> Vec<PartnerKey> {
     let other = |pair: &Pair| {
-        if pair.a == seat {
-            Some(key(pair.b, seats))
+        if pair.a == endpoint {
+            Some(key(pair.b, slots))
         } else {
-            (pair.b == Some(seat)).then(|| key(Some(pair.a), seats))
+            (pair.b == Some(endpoint)).then(|| key(Some(pair.a), slots))
         }
     };
     let mut partners: Vec<PartnerKey> = pairs.iter().filter_map(other).collect();
@@ -298,99 +307,111 @@ fn partners(seat: usize, pairs: &[Pair], seats: &[(Place, Course)]) -> Vec<Partn
     partners
 }
 
-impl Tiny {
-    /// Who touches whom, as the crew knows it.
-    fn pairs(&self, tick: Tick, moment: &Moment<Tiny>, seats: &[(Place, Course)]) -> Vec<Pair> {
-        let crew = moment.crew.len();
+impl ToyModel {
+    /// Who touches whom, as the cluster knows it.
+    fn pairs(
+        &self,
+        tick: Tick,
+        input: &ResponseInput<ToyModel>,
+        slots: &[(BodyIndex, ToyPath)],
+    ) -> Vec<Pair> {
+        let cluster = input.cluster.len();
         let mut pairs = Vec::new();
         let mut add = |a: usize, b: Option<usize>| {
             let (a, b) = match b {
-                Some(b) if seats[b].0 < seats[a].0 => (b, Some(a)),
+                Some(b) if slots[b].0 < slots[a].0 => (b, Some(a)),
                 _ => (a, b),
             };
-            let is_pair = |known: &&Remembered<Tiny>| {
+            let is_pair = |known: &&CachedContact<ToyModel>| {
                 let there = (PartnerKey::Body(known.own), known.partner);
-                let (first, second) = (key(Some(a), seats), key(b, seats));
+                let (first, second) = (key(Some(a), slots), key(b, slots));
                 there == (first, second) || there == (second, first)
             };
-            let memory = moment.memories.iter().find(is_pair).map(|known| known.memory);
+            let memory = input.memories.iter().find(is_pair).map(|known| known.memory);
             pairs.push(Pair { a, b, memory });
         };
-        for a in 0..crew {
-            for b in a + 1..crew {
-                if self.touch((seats[a].0, &seats[a].1), (seats[b].0, &seats[b].1), tick) {
+        for a in 0..cluster {
+            for b in a + 1..cluster {
+                if self.touch((slots[a].0, &slots[a].1), (slots[b].0, &slots[b].1), tick) {
                     add(a, Some(b));
                 }
             }
-            if self.touches_static(&seats[a].1, tick) {
+            if self.touches_static(&slots[a].1, tick) {
                 add(a, None);
             }
         }
-        for (at, stranger) in moment.strangers.iter().enumerate() {
-            for own in &stranger.touches {
-                let own =
-                    seats[..crew].iter().position(|(place, _)| place == own).expect("own is of the crew");
-                add(own, Some(crew + at));
+        for (at, remote) in input.remotes.iter().enumerate() {
+            for own in &remote.touches {
+                let own = slots[..cluster]
+                    .iter()
+                    .position(|(place, _)| place == own)
+                    .expect("own is of the cluster");
+                add(own, Some(cluster + at));
             }
         }
-        pairs.sort_by_key(|pair| (seats[pair.a].0, key(pair.b, seats)));
+        pairs.sort_by_key(|pair| (slots[pair.a].0, key(pair.b, slots)));
         pairs
     }
 
-    /// The number of every seat before the first and after each round.
-    fn rounds(&self, moment: &Moment<Tiny>, seats: &[(Place, Course)], pairs: &[Pair]) -> Vec<Vec<u64>> {
-        let crew = moment.crew.len();
-        let mut after: Vec<Vec<u64>> = vec![seats.iter().map(|(_, course)| course.number).collect()];
+    /// The number of every endpoint before the first and after each round.
+    fn rounds(
+        &self,
+        input: &ResponseInput<ToyModel>,
+        slots: &[(BodyIndex, ToyPath)],
+        pairs: &[Pair],
+    ) -> Vec<Vec<u64>> {
+        let cluster = input.cluster.len();
+        let mut after: Vec<Vec<u64>> = vec![slots.iter().map(|(_, path)| path.number).collect()];
         for round in 0..self.rounds as usize {
             let before = &after[round];
-            let number = |seat: usize| {
-                let told = seat.checked_sub(crew).and_then(|at| moment.strangers[at].standing.as_ref());
+            let number = |endpoint: usize| {
+                let told = endpoint.checked_sub(cluster).and_then(|at| input.remotes[at].ghost.as_ref());
                 if let Some(told) = told {
                     return told.after[round];
                 }
-                let mut sum = vec![before[seat], partners(seat, pairs, seats).len() as u64];
-                for pair in pairs.iter().filter(|pair| pair.a == seat || pair.b == Some(seat)) {
-                    let other = if pair.a == seat { pair.b } else { Some(pair.a) };
+                let mut sum = vec![before[endpoint], partners(endpoint, pairs, slots).len() as u64];
+                for pair in pairs.iter().filter(|pair| pair.a == endpoint || pair.b == Some(endpoint)) {
+                    let other = if pair.a == endpoint { pair.b } else { Some(pair.a) };
                     // What is split among several weighs on each of them.
-                    let told = other.and_then(|other| other.checked_sub(crew));
-                    let told = told.and_then(|at| moment.strangers[at].standing.as_ref());
+                    let told = other.and_then(|other| other.checked_sub(cluster));
+                    let told = told.and_then(|at| input.remotes[at].ghost.as_ref());
                     let degree = match (told, other) {
                         (Some(told), _) => u64::from(told.touches),
-                        (None, Some(other)) => partners(other, pairs, seats).len() as u64,
+                        (None, Some(other)) => partners(other, pairs, slots).len() as u64,
                         (None, None) => 0,
                     };
                     let memory = pair.memory.map_or(3, |memory| memory | 1 << 63);
                     let theirs = other.map_or(5, |other| before[other]);
-                    sum.extend([key_number(key(other, seats)), theirs, degree, memory]);
+                    sum.extend([key_number(key(other, slots)), theirs, degree, memory]);
                 }
-                stir(&sum)
+                mix(&sum)
             };
-            after.push((0..seats.len()).map(number).collect());
+            after.push((0..slots.len()).map(number).collect());
         }
         after
     }
 
-    /// The course after a touch: towards the middle if it is outside.
-    fn onward(&self, tick: Tick, course: &Course, number: u64) -> Course {
-        let at = course.place_at(tick);
+    /// The path after a touch: towards the middle if it is outside.
+    fn onward(&self, tick: Tick, path: &ToyPath, number: u64) -> ToyPath {
+        let at = path.place_at(tick);
         let speed =
             if at.abs() > self.room { -at.signum() * (1 + speed(number).abs()) } else { speed(number) };
         // Some go on from this tick, some are put where they are at the next.
         match number >> 60 & 1 {
-            0 => Course { since: tick, at, speed, number },
-            _ => Course { since: tick + 1, at: at + speed, speed, number },
+            0 => ToyPath { since: tick, at, speed, number },
+            _ => ToyPath { since: tick + 1, at: at + speed, speed, number },
         }
     }
 }
 
-/// The reference: everybody in one crew, tick by tick.
+/// The reference: everybody in one cluster, tick by tick.
 pub struct Reference<'a> {
-    tiny: &'a Tiny,
+    toy: &'a ToyModel,
     /// The tick it has come to.
     pub tick: Tick,
     /// Everybody.
-    pub crew: Crew<Tiny>,
-    memories: Arc<[Remembered<Tiny>]>,
+    pub cluster: Cluster<ToyModel>,
+    memories: Arc<[CachedContact<ToyModel>]>,
     /// Touches that were seen before that tick.
     pub touches: u64,
     /// Touches that began before that tick.
@@ -399,29 +420,30 @@ pub struct Reference<'a> {
 
 impl<'a> Reference<'a> {
     /// At tick 0.
-    pub fn new(tiny: &'a Tiny) -> Self {
-        let crew = tiny.start().into();
-        Reference { tiny, tick: 0, crew, memories: Arc::new([]), touches: 0, new_touches: 0 }
+    pub fn new(toy: &'a ToyModel) -> Self {
+        let cluster = toy.start().into();
+        Reference { toy, tick: 0, cluster, memories: Arc::new([]), touches: 0, new_touches: 0 }
     }
 
     /// Goes on to the next tick, with what is done from outside on the way.
-    pub fn advance(&mut self, actions: &[(u64, Act)]) {
-        let moment = Moment { crew: &self.crew, memories: &self.memories, strangers: &[], together: false };
-        let response = self.tiny.respond(self.tick, &moment);
+    pub fn advance(&mut self, actions: &[(u64, ToyInput)]) {
+        let input =
+            ResponseInput { cluster: &self.cluster, memories: &self.memories, remotes: &[], together: false };
+        let response = self.toy.respond(self.tick, &input);
         self.touches += u64::from(response.seen.touches);
         self.new_touches += u64::from(response.seen.new_touches);
-        for (place, course) in response.flights {
-            let own = self.crew.iter_mut().find(|(own, _)| *own == place);
-            own.expect("responses are of the crew").1 = course;
+        for (place, path) in response.flights {
+            let own = self.cluster.iter_mut().find(|(own, _)| *own == place);
+            own.expect("responses are of the cluster").1 = path;
         }
         self.memories = response.memories;
-        self.tiny.steer(self.tick, &mut self.crew, actions);
+        self.toy.apply_inputs(self.tick, &mut self.cluster, actions);
         self.tick += 1;
     }
 
     /// Where everybody is.
-    pub fn places(&self) -> Vec<(Place, i64, u64)> {
-        let place = |(body, course): &(Place, Course)| (*body, course.place_at(self.tick), course.number);
-        self.crew.iter().map(place).collect()
+    pub fn places(&self) -> Vec<(BodyIndex, i64, u64)> {
+        let place = |(body, path): &(BodyIndex, ToyPath)| (*body, path.place_at(self.tick), path.number);
+        self.cluster.iter().map(place).collect()
     }
 }

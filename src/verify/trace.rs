@@ -1,24 +1,24 @@
 //! What happened, in words: a way through the states told move by move.
 
 use crate::base::time::Tick;
-use crate::protocol::{EntityId, Message, Outbox, Step, Written};
-use crate::verify::config::{Cue, Setting};
-use crate::verify::property::Broken;
-use crate::verify::state::{Effect, Mail, Move, Play, Seat};
-use crate::verify::toy_model::{Act, Deed, Tiny};
+use crate::protocol::{EntityId, Message, Outbox, Step, WriteResult};
+use crate::verify::config::{ModelConfig, ScriptedInput};
+use crate::verify::property::Violation;
+use crate::verify::state::{Action, Effect, Endpoint, Envelope, ModelState};
+use crate::verify::toy_model::{ToyInput, ToyInputKind, ToyModel};
 
 /// What is taken down about a move; nothing if nobody wants to know.
-pub(super) struct Notes {
+pub(super) struct TraceLog {
     lines: Option<Vec<String>>,
 }
 
-impl Notes {
+impl TraceLog {
     pub fn off() -> Self {
-        Notes { lines: None }
+        TraceLog { lines: None }
     }
 
     fn on() -> Self {
-        Notes { lines: Some(Vec::new()) }
+        TraceLog { lines: Some(Vec::new()) }
     }
 
     fn note(&mut self, line: impl FnOnce() -> String) {
@@ -27,7 +27,7 @@ impl Notes {
         }
     }
 
-    pub fn delivered(&mut self, from: Seat, to: Seat, mail: &Mail) {
+    pub fn delivered(&mut self, from: Endpoint, to: Endpoint, mail: &Envelope) {
         self.note(|| format!("{to} hears from {from}: {}", mail_in_words(mail)));
     }
 
@@ -40,24 +40,24 @@ impl Notes {
         });
     }
 
-    pub fn stepped(&mut self, id: EntityId, step: &Step<Tiny>) {
+    pub fn stepped(&mut self, id: EntityId, step: &Step<ToyModel>) {
         self.note(|| match step {
             Step::Write(plan) => format!(
                 "{id} steps: plans to fly from tick {} to {} (version {})",
                 plan.first, plan.last, plan.version
             ),
-            Step::Owes => format!("{id} steps: has something to hear first"),
-            Step::WaitFor(tick) => format!("{id} steps: waits until all have reached tick {tick}"),
+            Step::AwaitAcks => format!("{id} steps: has something to hear first"),
+            Step::AwaitLvtMin(tick) => format!("{id} steps: waits until all have reached tick {tick}"),
             Step::Done => format!("{id} steps: has nothing more to do"),
         });
     }
 
-    pub fn written(&mut self, written: &Written<Tiny>) {
+    pub fn written(&mut self, written: &WriteResult<ToyModel>) {
         self.note(|| {
             let met = written.found.iter().map(|found| {
                 format!(
                     "body {} of {} (version {})",
-                    found.stranger().0,
+                    found.remote().0,
                     found.other.entity,
                     found.other.version
                 )
@@ -70,19 +70,19 @@ impl Notes {
         });
     }
 
-    pub fn outcome(&mut self, out: &Outbox<Tiny>, lvt: Tick) {
+    pub fn outcome(&mut self, out: &Outbox<ToyModel>, lvt: Tick) {
         if let Some((from, to)) = out.counted {
             let tick = |tick: Option<Tick>| tick.map_or("nowhere".to_owned(), |tick| format!("tick {tick}"));
             self.note(|| format!("  goes from {} to {}", tick(from), tick(to)));
-        } else if !out.landed.is_empty() {
+        } else if !out.flights_retracted.is_empty() {
             self.note(|| format!("  is back at tick {lvt}"));
         }
-        for (to, letter) in &out.messages {
-            self.note(|| format!("  tells {to}: {}", letter_in_words(letter)));
+        for (to, message) in &out.messages {
+            self.note(|| format!("  tells {to}: {}", letter_in_words(message)));
         }
     }
 
-    pub fn acted(&mut self, tick: Tick, act: &Act, held: Result<Tick, Tick>) {
+    pub fn acted(&mut self, tick: Tick, act: &ToyInput, held: Result<Tick, Tick>) {
         self.note(|| {
             let what = act_in_words(act);
             match held {
@@ -94,37 +94,37 @@ impl Notes {
         });
     }
 
-    pub fn handed_over(&mut self, from: EntityId, bodies: &[u32], to: EntityId) {
+    pub fn migrated(&mut self, from: EntityId, bodies: &[u32], to: EntityId) {
         self.note(|| format!("{from} hands bodies {bodies:?} over to {to}"));
     }
 }
 
-fn act_in_words(act: &Act) -> String {
+fn act_in_words(act: &ToyInput) -> String {
     match act.deed {
-        Deed::Stir(_) => format!("body {} is pushed", act.body),
-        Deed::Appear(_) => format!("body {} comes into being", act.body),
-        Deed::Vanish => format!("body {} is taken away", act.body),
+        ToyInputKind::Mix(_) => format!("body {} is pushed", act.body),
+        ToyInputKind::Spawn(_) => format!("body {} comes into being", act.body),
+        ToyInputKind::Despawn => format!("body {} is taken away", act.body),
     }
 }
 
-fn mail_in_words(mail: &Mail) -> String {
+fn mail_in_words(mail: &Envelope) -> String {
     match mail {
-        Mail::Letter(letter) => letter_in_words(letter),
-        Mail::Act { tick, act, .. } => format!("{} at tick {tick}", act_in_words(act)),
-        Mail::Ticket(ticket) => {
-            let plan = ticket.plan();
-            format!("ticket of {}, ticks {} to {}", plan.entity, plan.first, plan.last)
+        Envelope::Message(message) => letter_in_words(message),
+        Envelope::ToyInput { tick, act, .. } => format!("{} at tick {tick}", act_in_words(act)),
+        Envelope::Request(request) => {
+            let plan = request.plan();
+            format!("request of {}, ticks {} to {}", plan.entity, plan.first, plan.last)
         }
-        Mail::Answer(_, written) => {
+        Envelope::Answer(_, written) => {
             format!("written up to tick {}, {} contacts", written.last, written.found.len())
         }
-        Mail::LetGo => "the key is given back".to_owned(),
-        Mail::Count(from, to) => format!("count me at {to:?} instead of {from:?}"),
+        Envelope::Unlock => "the key is given back".to_owned(),
+        Envelope::Count(from, to) => format!("count me at {to:?} instead of {from:?}"),
     }
 }
 
-fn letter_in_words(letter: &Message<Tiny>) -> String {
-    match letter {
+fn letter_in_words(message: &Message<ToyModel>) -> String {
+    match message {
         Message::Event { at, mine, yours, .. } => format!(
             "event: my body {mine} (version {}) touches your body {yours} (version {}) at tick {}",
             at.from, at.to, at.tick
@@ -133,53 +133,53 @@ fn letter_in_words(letter: &Message<Tiny>) -> String {
             "antievent: my version {} no longer touches your version {} at tick {}",
             at.from, at.to, at.tick
         ),
-        Message::Standing { at, mine, standing, .. } => {
-            format!("standing: my body {mine} touches {} in all at tick {}", standing.touches, at.tick)
+        Message::GhostUpdate { at, mine, ghost, .. } => {
+            format!("ghost: my body {mine} touches {} in all at tick {}", ghost.touches, at.tick)
         }
-        Message::Join { tick, party, .. } => {
-            format!("join: bodies {:?} are yours from tick {tick} on", party.bodies())
+        Message::Migrate { tick, migration, .. } => {
+            format!("join: bodies {:?} are yours from tick {tick} on", migration.bodies())
         }
-        Message::Answer { refused: true, .. } => "answer: refused, that version is gone".to_owned(),
-        Message::Answer { refused: false, .. } => "answer: heard".to_owned(),
+        Message::Ack { rejected: true, .. } => "answer: rejected, that version is gone".to_owned(),
+        Message::Ack { rejected: false, .. } => "answer: heard".to_owned(),
     }
 }
 
-/// Tells a way from the beginning, a line for each thing that happens, and the promise that is broken at its end.
+/// Tells a way from the beginning, a line for each thing that happens, and the property that is violation at its end.
 /// `in_place` for ways of [`walk()`](crate::verify::random_walk()), which do not put the buckets in order.
-pub fn retell(setting: &Setting, moves: &[Move], in_place: bool) -> (Vec<String>, Option<Broken>) {
-    let mut play = Play::new(setting);
+pub fn replay(config: &ModelConfig, moves: &[Action], in_place: bool) -> (Vec<String>, Option<Violation>) {
+    let mut state = ModelState::new(config);
     let mut told = Vec::new();
     for (number, next) in moves.iter().enumerate() {
-        let before = play.gvt();
-        let mut notes = Notes::on();
+        let before = state.gvt();
+        let mut notes = TraceLog::on();
         if !in_place {
-            play = play.parted(*next);
+            state = state.unshared_copy(*next);
         }
-        play.make(setting, *next, &mut notes);
+        state.make(config, *next, &mut notes);
         for (at, line) in notes.lines.into_iter().flatten().enumerate() {
             told.push(if at == 0 { format!("{:>4}. {line}", number + 1) } else { format!("      {line}") });
         }
-        if play.gvt() > before {
-            told.push(format!("        global virtual time is {} now", play.gvt()));
+        if state.gvt() > before {
+            told.push(format!("        global virtual time is {} now", state.gvt()));
         }
-        if play.broken().is_some() {
+        if state.violation().is_some() {
             break;
         }
     }
     let mut left = Vec::new();
-    play.moves(setting, &mut left);
-    let mut broken = play.broken().cloned();
-    if broken.is_none() && left.is_empty() {
-        broken = play.check_end(setting).err();
+    state.moves(config, &mut left);
+    let mut violation = state.violation().cloned();
+    if violation.is_none() && left.is_empty() {
+        violation = state.check_end(config).err();
     }
-    (told, broken)
+    (told, violation)
 }
 
 /// What comes from outside, in words.
-pub(super) fn script_in_words(script: &[Cue]) -> String {
-    let cue = |cue: &Cue| match cue {
-        Cue::Act { tick, act } => format!("{} at tick {tick}", act_in_words(act)),
-        Cue::HandOver { from, bodies, to } => format!("{from} hands {bodies:?} over to {to}"),
+pub(super) fn script_text(script: &[ScriptedInput]) -> String {
+    let input_next = |input_next: &ScriptedInput| match input_next {
+        ScriptedInput::ToyInput { tick, act } => format!("{} at tick {tick}", act_in_words(act)),
+        ScriptedInput::Migrate { from, bodies, to } => format!("{from} hands {bodies:?} over to {to}"),
     };
-    script.iter().map(cue).collect::<Vec<_>>().join(", ")
+    script.iter().map(input_next).collect::<Vec<_>>().join(", ")
 }

@@ -4,16 +4,16 @@ use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Once};
 
-use crate::base::panics::words_of;
+use crate::base::panics::panic_message;
 use crate::base::time::Tick;
-use crate::protocol::{Entity, EntityId, Fault, Forward, Outbox, Plan, Search, Step};
-use crate::protocol::{Passed, Ticket};
+use crate::protocol::{Entity, EntityId, Fault, Forward, Outbox, Plan, Step, TableWrite};
+use crate::protocol::{Passed, TableRequest};
 use crate::tvht::Lane;
-use crate::verify::config::{Cue, Grain, Setting};
-use crate::verify::property::{Broken, Promise};
-use crate::verify::state::{Effect, Mail, Move, Play, Seat};
-use crate::verify::toy_model::{Act, Deed, Tiny};
-use crate::verify::trace::Notes;
+use crate::verify::config::{Atomicity, ModelConfig, ScriptedInput};
+use crate::verify::property::{Property, Violation};
+use crate::verify::state::{Action, Effect, Endpoint, Envelope, ModelState};
+use crate::verify::toy_model::{ToyInput, ToyInputKind, ToyModel};
+use crate::verify::trace::TraceLog;
 
 thread_local! {
     static IS_PLAYING: Cell<bool> = const { Cell::new(false) };
@@ -32,52 +32,54 @@ fn hush() {
     });
 }
 
-/// Does something with the state machines. A panic breaks the promise that there is none.
-pub(super) fn guarded(act: impl FnOnce() -> Result<(), Broken>) -> Result<(), Broken> {
+/// Does something with the state machines. A panic breaks the property that there is none.
+pub(super) fn guarded(act: impl FnOnce() -> Result<(), Violation>) -> Result<(), Violation> {
     hush();
     IS_PLAYING.set(true);
     let done = catch_unwind(AssertUnwindSafe(act));
     IS_PLAYING.set(false);
-    done.unwrap_or_else(|panic| Err(Broken { promise: Promise::NoPanic, how: words_of(&*panic).to_owned() }))
+    done.unwrap_or_else(|panic| {
+        Err(Violation { property: Property::NoPanic, how: panic_message(&*panic).to_owned() })
+    })
 }
 
-impl Play {
-    /// Makes a move and checks every promise. `notes` takes down what happens, for people.
-    pub(super) fn make(&mut self, setting: &Setting, next: Move, notes: &mut Notes) {
-        let before = self.counters.gvt();
+impl ModelState {
+    /// Makes a move and checks every property. `notes` takes down what happens, for set_active.
+    pub(super) fn make(&mut self, config: &ModelConfig, next: Action, notes: &mut TraceLog) {
+        let before = self.lvt_histogram.gvt();
         let checked = guarded(|| {
-            self.perform(setting, next, notes);
-            while setting.prompt_answers
+            self.perform(config, next, notes);
+            while config.prompt_answers
                 && let Some(prompt) = self.prompt_answer()
             {
-                self.perform(setting, prompt, notes);
+                self.perform(config, prompt, notes);
             }
-            self.check(setting, before)
+            self.check(config, before)
         });
-        self.broken = checked.err();
+        self.violation = checked.err();
     }
 
-    fn perform(&mut self, setting: &Setting, next: Move, notes: &mut Notes) {
+    fn perform(&mut self, config: &ModelConfig, next: Action, notes: &mut TraceLog) {
         match next {
-            Move::Deliver { from, to } => self.deliver(setting, from, to, notes),
-            Move::Step(id) => self.step(setting, id, notes),
-            Move::Write(id) => {
+            Action::Deliver { from, to } => self.deliver(config, from, to, notes),
+            Action::Step(id) => self.step(config, id, notes),
+            Action::Write(id) => {
                 let planned = self.plans[id.0 as usize].take().expect("invariant: it has planned");
                 let (plan, gvt) = Arc::unwrap_or_clone(planned);
-                self.write(setting, plan, gvt, notes);
+                self.write(config, plan, gvt, notes);
             }
-            Move::Effect(id) => {
+            Action::Effect(id) => {
                 let effect = self.effects[id.0 as usize].pop_front().expect("invariant: something is left");
                 notes.effect(id, &effect);
-                if self.take_effect(setting, id, Arc::unwrap_or_clone(effect)) {
+                if self.take_effect(config, id, Arc::unwrap_or_clone(effect)) {
                     self.effects[id.0 as usize].push_back(Arc::new(Effect::Advance));
                 }
             }
-            Move::Cue => self.cue(setting, notes),
+            Action::ScriptedInput => self.input_next(config, notes),
         }
     }
 
-    fn deliver(&mut self, setting: &Setting, from: Seat, to: Seat, notes: &mut Notes) {
+    fn deliver(&mut self, config: &ModelConfig, from: Endpoint, to: Endpoint, notes: &mut TraceLog) {
         let channel = self.channels.get_mut(&(from, to)).expect("invariant: the channel has mail");
         let mail = channel.pop_front().expect("invariant: the channel has mail");
         if channel.is_empty() {
@@ -86,136 +88,138 @@ impl Play {
         notes.delivered(from, to, &mail);
         let mut out = Outbox::default();
         match (Arc::unwrap_or_clone(mail), to, from) {
-            (Mail::Letter(letter), Seat::Entity(id), Seat::Entity(sender)) => {
-                self.entity(id).handle(sender, letter, &mut out);
+            (Envelope::Message(message), Endpoint::Entity(id), Endpoint::Entity(sender)) => {
+                self.entity(id).handle(sender, message, &mut out);
                 self.ready[id.0 as usize] = true;
                 notes.outcome(&out, self.entities[id.0 as usize].lvt());
-                self.want(setting, id, &mut out, None);
+                self.want(config, id, &mut out, None);
             }
-            (Mail::Act { held, tick, number, act }, Seat::Entity(id), _) => {
+            (Envelope::ToyInput { held, tick, number, act }, Endpoint::Entity(id), _) => {
                 match self.entity(id).act(tick, number, act, &mut out) {
                     Some(Forward { to: next, action }) => {
-                        let mail = Mail::Act { held, tick, number, act: action };
-                        self.post(Seat::Entity(id), Seat::Entity(next), mail);
+                        let mail = Envelope::ToyInput { held, tick, number, act: action };
+                        self.post(Endpoint::Entity(id), Endpoint::Entity(next), mail);
                     }
                     None => {
                         self.ready[id.0 as usize] = true;
                         notes.outcome(&out, self.entities[id.0 as usize].lvt());
-                        let is_held = setting.tiny.fault != Fault::InputReleasedEarly;
-                        self.want(setting, id, &mut out, is_held.then_some(held));
+                        let is_held = config.toy.fault != Fault::InputReleasedEarly;
+                        self.want(config, id, &mut out, is_held.then_some(held));
                     }
                 }
             }
-            (Mail::Answer(plan, written), Seat::Entity(id), _) => {
+            (Envelope::Answer(plan, written), Endpoint::Entity(id), _) => {
                 self.entity(id).written(plan, written, &mut out);
                 self.ready[id.0 as usize] = true;
                 notes.outcome(&out, self.entities[id.0 as usize].lvt());
-                self.want(setting, id, &mut out, None);
+                self.want(config, id, &mut out, None);
             }
-            (Mail::Ticket(ticket), Seat::Bucket(number), _) => {
-                let keeper = Arc::make_mut(&mut self.keepers[number as usize]);
-                let passed = keeper.arrive(ticket, &setting.tiny);
+            (Envelope::Request(request), Endpoint::Bucket(number), _) => {
+                let bucket_queue = Arc::make_mut(&mut self.bucket_queues[number as usize]);
+                let passed = bucket_queue.arrive(request, &config.toy);
                 self.passed(number, passed);
             }
-            (Mail::LetGo, Seat::Bucket(number), _) => {
-                let keeper = Arc::make_mut(&mut self.keepers[number as usize]);
-                let passed = keeper.let_go(&setting.tiny);
+            (Envelope::Unlock, Endpoint::Bucket(number), _) => {
+                let bucket_queue = Arc::make_mut(&mut self.bucket_queues[number as usize]);
+                let passed = bucket_queue.unlock(&config.toy);
                 self.passed(number, passed);
             }
-            (Mail::Count(from, to), _, _) => {
+            (Envelope::Count(from, to), _, _) => {
                 if let Some(to) = to {
-                    self.counters.enter(to);
+                    self.lvt_histogram.add(to);
                 }
-                if from.is_some_and(|from| self.counters.leave(from)) {
-                    self.advance(setting);
+                if from.is_some_and(|from| self.lvt_histogram.remove(from)) {
+                    self.advance(config);
                 }
             }
             _ => unreachable!("invariant: mail goes to those who can read it"),
         }
     }
 
-    /// A ticket has passed a bucket, or none has.
-    fn passed(&mut self, number: u32, passed: Option<Passed<Tiny>>) {
-        let here = Seat::Bucket(number);
+    /// A request has passed a bucket, or none has.
+    fn passed(&mut self, number: u32, passed: Option<Passed<ToyModel>>) {
+        let here = Endpoint::Bucket(number);
         let keys = match passed {
             None => return,
-            Some(Passed::On { ticket, keys }) => {
-                let next = ticket.wants().expect("invariant: it wants to go on");
-                self.post(here, Seat::Bucket(next), Mail::Ticket(ticket));
+            Some(Passed::On { request, keys }) => {
+                let next = request.wants().expect("invariant: it wants to go on");
+                self.post(here, Endpoint::Bucket(next), Envelope::Request(request));
                 keys
             }
             Some(Passed::Home { plan, written, keys }) => {
-                self.post(here, Seat::Entity(plan.entity), Mail::Answer(plan, written));
+                self.post(here, Endpoint::Entity(plan.entity), Envelope::Answer(plan, written));
                 keys
             }
         };
         for key in keys {
-            self.post(here, Seat::Bucket(key), Mail::LetGo);
+            self.post(here, Endpoint::Bucket(key), Envelope::Unlock);
         }
     }
 
-    fn step(&mut self, setting: &Setting, id: EntityId, notes: &mut Notes) {
+    fn step(&mut self, config: &ModelConfig, id: EntityId, notes: &mut TraceLog) {
         let at = id.0 as usize;
         self.ready[at] = false;
         self.waiting[at] = None;
-        let now = self.counters.now();
-        let keeps_no_history = setting.tiny.fault == Fault::HistoryNotKept;
+        let now = self.lvt_histogram.times();
+        let keeps_no_history = config.toy.fault == Fault::HistoryNotKept;
         let mut out = Outbox::default();
-        let circle = self.circle.clone();
+        let directory = self.directory.clone();
         let entity = self.entity(id);
-        entity.settle(if keeps_no_history { now.floor } else { now.gvt });
-        if let Some(circle) = circle.as_deref() {
-            entity.regroup(circle, &setting.limits, now, &mut out);
+        entity.fossil_collect(if keeps_no_history { now.lvt_min } else { now.gvt });
+        if let Some(directory) = directory.as_deref() {
+            entity.recluster(directory, &config.limits, now, &mut out);
         }
-        let step = entity.step(&setting.tiny, &setting.limits, now, &mut out);
+        let step = entity.step(&config.toy, &config.limits, now, &mut out);
         notes.stepped(id, &step);
         notes.outcome(&out, self.entities[at].lvt());
         match step {
-            Step::Write(plan) if setting.lane == Lane::Actors => {
-                self.want(setting, id, &mut out, None);
-                let ticket = Ticket::new(Search::new(&setting.grid, &setting.tiny, plan, now.gvt));
-                match ticket.wants() {
-                    Some(first) => self.post(Seat::Entity(id), Seat::Bucket(first), Mail::Ticket(ticket)),
+            Step::Write(plan) if config.lane == Lane::Actors => {
+                self.want(config, id, &mut out, None);
+                let request = TableRequest::new(TableWrite::new(&config.grid, &config.toy, plan, now.gvt));
+                match request.wants() {
+                    Some(first) => {
+                        self.post(Endpoint::Entity(id), Endpoint::Bucket(first), Envelope::Request(request))
+                    }
                     None => {
                         // An entity without bodies passes no cell.
-                        let (plan, written) = ticket.finish();
+                        let (plan, written) = request.finish();
                         self.entity(id).written(plan, written, &mut out);
                         self.ready[at] = true;
-                        self.want(setting, id, &mut out, None);
+                        self.want(config, id, &mut out, None);
                     }
                 }
             }
-            Step::Write(plan) if setting.grain == Grain::Effects => {
-                self.want(setting, id, &mut out, None);
+            Step::Write(plan) if config.atomicity == Atomicity::Effects => {
+                self.want(config, id, &mut out, None);
                 self.plans[at] = Some(Arc::new((plan, now.gvt)));
             }
             Step::Write(plan) => {
-                self.want(setting, id, &mut out, None);
-                self.write(setting, plan, now.gvt, notes);
+                self.want(config, id, &mut out, None);
+                self.write(config, plan, now.gvt, notes);
             }
-            Step::WaitFor(tick) => {
-                self.want(setting, id, &mut out, None);
+            Step::AwaitLvtMin(tick) => {
+                self.want(config, id, &mut out, None);
                 // Time is read again after registering, as every shell must.
                 self.waiting[at] = Some(tick);
-                self.wake(setting);
+                self.wake(config);
             }
-            Step::Owes => self.want(setting, id, &mut out, None),
+            Step::AwaitAcks => self.want(config, id, &mut out, None),
             Step::Done => {
-                if let Some(circle) = circle.as_deref() {
-                    self.entity(id).make_size_known(circle);
+                if let Some(directory) = directory.as_deref() {
+                    self.entity(id).publish_size(directory);
                 }
-                self.want(setting, id, &mut out, None);
+                self.want(config, id, &mut out, None);
             }
         }
     }
 
     /// Writes a plan into the shared table, as one who has locked all its buckets.
-    fn write(&mut self, setting: &Setting, plan: Plan<Tiny>, gvt: Tick, notes: &mut Notes) {
+    fn write(&mut self, config: &ModelConfig, plan: Plan<ToyModel>, gvt: Tick, notes: &mut TraceLog) {
         let id = plan.entity;
-        let mut search = Search::new(&setting.grid, &setting.tiny, plan, gvt);
+        let mut search = TableWrite::new(&config.grid, &config.toy, plan, gvt);
         for number in search.buckets() {
-            let keeper = Arc::make_mut(&mut self.keepers[number as usize]);
-            search.pass(&setting.tiny, &mut keeper.bucket);
+            let bucket_queue = Arc::make_mut(&mut self.bucket_queues[number as usize]);
+            search.pass(&config.toy, &mut bucket_queue.bucket);
         }
         let (plan, written) = search.finish();
         notes.written(&written);
@@ -223,106 +227,114 @@ impl Play {
         self.entity(id).written(plan, written, &mut out);
         self.ready[id.0 as usize] = true;
         notes.outcome(&out, self.entities[id.0 as usize].lvt());
-        self.want(setting, id, &mut out, None);
+        self.want(config, id, &mut out, None);
     }
 
-    fn cue(&mut self, setting: &Setting, notes: &mut Notes) {
-        let number = self.cued;
-        self.cued += 1;
-        match &setting.script[number] {
-            Cue::Act { tick, act } => self.act(setting, *tick, number, *act, notes),
-            Cue::HandOver { from, bodies, to } => {
-                let gvt = self.counters.gvt();
+    fn input_next(&mut self, config: &ModelConfig, notes: &mut TraceLog) {
+        let number = self.inputs_used;
+        self.inputs_used += 1;
+        match &config.script[number] {
+            ScriptedInput::ToyInput { tick, act } => self.act(config, *tick, number, *act, notes),
+            ScriptedInput::Migrate { from, bodies, to } => {
+                let gvt = self.lvt_histogram.gvt();
                 let mut out = Outbox::default();
                 let giver = self.entity(*from);
                 let some: Vec<u32> =
                     bodies.iter().copied().filter(|body| giver.members().contains(body)).collect();
-                giver.hand_over(&some, *to, gvt, &mut out);
-                notes.handed_over(*from, &some, *to);
+                giver.migrate(&some, *to, gvt, &mut out);
+                notes.migrated(*from, &some, *to);
                 notes.outcome(&out, self.entities[from.0 as usize].lvt());
                 self.ready[from.0 as usize] = true;
-                self.want(setting, *from, &mut out, None);
+                self.want(config, *from, &mut out, None);
             }
         }
     }
 
-    fn act(&mut self, setting: &Setting, tick: Tick, number: usize, act: Act, notes: &mut Notes) {
-        let held = self.counters.hold(tick);
+    fn act(&mut self, config: &ModelConfig, tick: Tick, number: usize, act: ToyInput, notes: &mut TraceLog) {
+        let held = self.lvt_histogram.pin(tick);
         notes.acted(tick, &act, held);
-        self.advance(setting);
-        let is_birth = matches!(act.deed, Deed::Appear(_));
-        if is_birth && self.log.len() <= act.body as usize {
-            // Who was refused leaves its number unused.
+        self.advance(config);
+        let is_spawn = matches!(act.deed, ToyInputKind::Spawn(_));
+        if is_spawn && self.log.len() <= act.body as usize {
+            // Who was rejected leaves its number unused.
             self.log.resize_with(act.body as usize + 1, Arc::default);
-            self.births.resize(act.body as usize + 1, EntityId(u32::MAX));
+            self.home_entities.resize(act.body as usize + 1, EntityId(u32::MAX));
         }
         let Ok(held) = held else { return };
-        let birth = self.births.get(act.body as usize).copied().filter(|birth| birth.0 != u32::MAX);
-        if !is_birth && birth.is_none() {
+        let home_entity = self
+            .home_entities
+            .get(act.body as usize)
+            .copied()
+            .filter(|home_entity| home_entity.0 != u32::MAX);
+        if !is_spawn && home_entity.is_none() {
             // Nobody ever had that body.
-            self.counters.leave(held);
+            self.lvt_histogram.remove(held);
             return;
         }
         self.let_in |= 1 << number;
         let number = number as u64;
-        if is_birth {
+        if is_spawn {
             let id = EntityId(self.entities.len() as u32);
-            let newborn = Entity::unborn(id, held, (tick, number, act)).with_fault(setting.tiny.fault);
-            self.entities.push(Arc::new(newborn));
-            self.births[act.body as usize] = id;
+            let spawned = Entity::spawning(id, held, (tick, number, act)).with_fault(config.toy.fault);
+            self.entities.push(Arc::new(spawned));
+            self.home_entities[act.body as usize] = id;
             self.ready.push(true);
             self.waiting.push(None);
             self.plans.push(None);
             self.effects.push(Default::default());
             return;
         }
-        let birth = birth.expect("invariant: checked above");
-        self.post(Seat::Outside, Seat::Entity(birth), Mail::Act { held, tick, number, act });
-        if setting.tiny.fault == Fault::InputReleasedEarly && self.counters.leave(held) {
-            self.advance(setting);
+        let home_entity = home_entity.expect("invariant: checked above");
+        self.post(
+            Endpoint::Outside,
+            Endpoint::Entity(home_entity),
+            Envelope::ToyInput { held, tick, number, act },
+        );
+        if config.toy.fault == Fault::InputReleasedEarly && self.lvt_histogram.remove(held) {
+            self.advance(config);
         }
     }
 
     /// Does one thing. Says whether global virtual time may have moved.
-    pub(super) fn take_effect(&mut self, setting: &Setting, id: EntityId, effect: Effect) -> bool {
+    pub(super) fn take_effect(&mut self, config: &ModelConfig, id: EntityId, effect: Effect) -> bool {
         match effect {
-            Effect::Enter(tick) => self.counters.enter(tick),
-            Effect::Leave(tick) => return self.counters.leave(tick),
-            Effect::Send(to, mail) => self.post(Seat::Entity(id), to, *mail),
-            Effect::Advance => self.advance(setting),
+            Effect::Enter(tick) => self.lvt_histogram.add(tick),
+            Effect::Leave(tick) => return self.lvt_histogram.remove(tick),
+            Effect::Send(to, mail) => self.post(Endpoint::Entity(id), to, *mail),
+            Effect::Advance => self.advance(config),
         }
         false
     }
 
     /// Looks whether global virtual time can rise, and wakes those who waited for it.
-    pub(super) fn advance(&mut self, setting: &Setting) {
-        self.counters.advance();
-        self.wake(setting);
+    pub(super) fn advance(&mut self, config: &ModelConfig) {
+        self.lvt_histogram.advance();
+        self.wake(config);
     }
 
     /// Wakes those whose tick has come.
-    fn wake(&mut self, setting: &Setting) {
-        let late = u64::from(setting.tiny.fault == Fault::WokenLate);
-        let floor = self.counters.now().floor;
+    fn wake(&mut self, config: &ModelConfig) {
+        let late = u64::from(config.toy.fault == Fault::WokenLate);
+        let lvt_min = self.lvt_histogram.times().lvt_min;
         for (ready, waiting) in self.ready.iter_mut().zip(&mut self.waiting) {
-            if waiting.take_if(|tick| *tick + late <= floor).is_some() {
+            if waiting.take_if(|tick| *tick + late <= lvt_min).is_some() {
                 *ready = true;
             }
         }
     }
 
-    fn entity(&mut self, id: EntityId) -> &mut Entity<Tiny> {
+    fn entity(&mut self, id: EntityId) -> &mut Entity<ToyModel> {
         Arc::make_mut(&mut self.entities[id.0 as usize])
     }
 }
 
-/// What a handler wants done, in the order in which it must be done: counters first, then messages, and only then
+/// What a handler wants done, in the order in which it must be done: lvt_histogram first, then messages, and only then
 /// is let go what was held.
-pub(super) fn in_order(fault: Fault, out: &mut Outbox<Tiny>, held: Option<Tick>) -> Vec<Effect> {
+pub(super) fn in_order(fault: Fault, out: &mut Outbox<ToyModel>, held: Option<Tick>) -> Vec<Effect> {
     let mut counts = Vec::new();
     if let Some((from, to)) = out.counted.take() {
         if fault == Fault::CountByMessage {
-            counts.push(Effect::Send(Seat::Clerk, Box::new(Mail::Count(from, to))));
+            counts.push(Effect::Send(Endpoint::Counter, Box::new(Envelope::Count(from, to))));
         } else {
             counts.extend(to.map(Effect::Enter));
             counts.extend(from.map(Effect::Leave));
@@ -331,9 +343,9 @@ pub(super) fn in_order(fault: Fault, out: &mut Outbox<Tiny>, held: Option<Tick>)
     if fault == Fault::LeaveBeforeEnter {
         counts.reverse();
     }
-    let letter = |(to, letter)| Effect::Send(Seat::Entity(to), Box::new(Mail::Letter(letter)));
-    let letters: Vec<Effect> = out.messages.drain(..).map(letter).collect();
+    let message = |(to, message)| Effect::Send(Endpoint::Entity(to), Box::new(Envelope::Message(message)));
+    let messages: Vec<Effect> = out.messages.drain(..).map(message).collect();
     let (first, second) =
-        if fault == Fault::AnswerBeforeCount { (letters, counts) } else { (counts, letters) };
+        if fault == Fault::AnswerBeforeCount { (messages, counts) } else { (counts, messages) };
     first.into_iter().chain(second).chain(held.map(Effect::Leave)).collect()
 }

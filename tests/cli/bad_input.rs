@@ -35,8 +35,8 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// Checks that each line of arguments is refused with a message that has all the parts.
-fn refused(sandbox: &Sandbox, table: &[(&str, &[&str])]) {
+/// Checks that each line of arguments is rejected with a message that has all the parts.
+fn rejected(sandbox: &Sandbox, table: &[(&str, &[&str])]) {
     for (arguments, parts) in table {
         let arguments: Vec<&str> = arguments.split(' ').collect();
         let ended = sandbox.run(&arguments);
@@ -77,14 +77,14 @@ fn bad_scene_files_are_refused_by_field() {
     for (file, parts) in table {
         for command in ["run", "check", "scene"] {
             let parts = [&[*file][..], parts].concat();
-            refused(&sandbox, &[(&format!("{command} {file}"), &parts)]);
+            rejected(&sandbox, &[(&format!("{command} {file}"), &parts)]);
         }
     }
 }
 
 #[test]
 fn bad_arguments_are_refused_by_name() {
-    refused(
+    rejected(
         &sandbox(),
         &[
             ("run cilinders", &["cilinders", "did you mean `cylinders`?", "`newton-cradle`"]),
@@ -128,7 +128,7 @@ fn bad_arguments_are_refused_by_name() {
 fn bad_recordings_and_outputs_are_refused_by_name() {
     let sandbox = sandbox();
     let before = sandbox.files();
-    refused(
+    rejected(
         &sandbox,
         &[
             ("export text.anr --out a.csv", &["text.anr", "not an anachron recording"]),

@@ -1,4 +1,4 @@
-//! `--bridge auto`: one digest however the run is carried out, what is told about groups, and what is refused.
+//! `--bridge auto`: one digest however the run is carried out, what is told about groups, and what is rejected.
 
 use crate::program::Sandbox;
 

@@ -1,6 +1,6 @@
 //! `run`, `list`, `scene` and `check`.
 
-use anachron::executor::Sync;
+use anachron::executor::SyncMode;
 use anachron::scenarios::{self, SCENARIOS};
 use serde_json::Value;
 
@@ -103,7 +103,7 @@ fn the_default_scenario_needs_no_arguments() {
 fn every_way_of_running_has_the_same_digest() {
     let sandbox = Sandbox::new();
     let plain = sandbox.digest(&["run", "bowl", "--bodies", "60", "--seconds", "1"]);
-    for (name, _) in Sync::same_result() {
+    for (name, _) in SyncMode::same_result() {
         for cores in ["1", "2"] {
             let other = ["run", "bowl", "--bodies", "60", "--seconds", "1", "--sync", name, "--cores", cores];
             assert_eq!(sandbox.digest(&other), plain, "{name} on {cores}");
@@ -171,8 +171,8 @@ fn check_describes_a_scene_and_warns() {
     let sandbox = Sandbox::new();
     let ball = "[[body]]\nshape = { sphere = { radius = 0.5 } }\n";
     let bullet = "[[body]]\nshape = { box = { half_extents = [0.1, 0.1, 0.1] } }\nvelocity = [900, 0, 0]\n";
-    let floor = "[[static]]\nshape = { half_space = { normal = [0, 1, 0] } }\n";
-    sandbox.write("scene.toml", format!("name = \"shot\"\nseconds = 2\n{ball}{bullet}{floor}"));
+    let lvt_min = "[[static]]\nshape = { half_space = { normal = [0, 1, 0] } }\n";
+    sandbox.write("scene.toml", format!("name = \"shot\"\nseconds = 2\n{ball}{bullet}{lvt_min}"));
     let told = sandbox.good(&["check", "scene.toml"]);
     for part in [
         "`shot`",

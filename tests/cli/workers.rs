@@ -1,4 +1,4 @@
-//! `--sync overlap`: its flags, scenes with joints, and what is refused.
+//! `--sync overlap`: its flags, scenes with joints, and what is rejected.
 
 use crate::program::Sandbox;
 

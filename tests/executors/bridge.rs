@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use anachron::bridge::{BridgeSettings, BridgeSummary};
 use anachron::executor::Tuning;
+use anachron::islands::{IslandSettings, IslandSummary};
 use anachron::overlap::OverlapSettings;
 use anachron::scenarios::{Request, build};
 use anachron::scene::{Scene, Shape, StaticObject};
 use anachron::tvht::Lane;
-use anachron::{Report, Simulation, Sync};
+use anachron::{Report, Simulation, SyncMode};
 
 use crate::scenes::ball;
 
@@ -36,16 +36,16 @@ fn pit(layers: u32, seconds: f64) -> Scene {
     scene
 }
 
-fn by_workers(workers: u32) -> BridgeSettings {
+fn by_workers(workers: u32) -> IslandSettings {
     let workers = OverlapSettings { workers: Some(workers), ..OverlapSettings::default() };
-    BridgeSettings { epoch: 16, workers, ..BridgeSettings::default() }
+    IslandSettings { epoch: 16, workers, ..IslandSettings::default() }
 }
 
 fn run(simulation: &Simulation) -> Report {
     simulation.run(|_| ControlFlow::Continue(())).expect("the run finishes")
 }
 
-fn summary(report: &Report) -> BridgeSummary {
+fn summary(report: &Report) -> IslandSummary {
     report.tally.bridge.expect("there is a bridge")
 }
 
@@ -57,18 +57,18 @@ fn the_digest_depends_on_workers_and_never_on_the_executor() {
         let without = Simulation::new(&scene).unwrap();
         for workers in [1, 2] {
             let simulation = without.clone().bridge(Some(by_workers(workers)));
-            let plain = run(&simulation.clone().sync(Sync::Sequential));
+            let plain = run(&simulation.clone().sync(SyncMode::Sequential));
             let told = format!("{} by {workers}", scene.name);
             println!("{told}: {:?}", plain.tally);
             assert!(summary(&plain).joined > 10, "{told}: {:?}", summary(&plain));
-            for sync in [Sync::Loop, Sync::RollbackCheck, Sync::Chaos] {
+            for sync in [SyncMode::Loop, SyncMode::RollbackCheck, SyncMode::Chaos] {
                 let report = run(&simulation.clone().sync(sync).chaos_seed(7));
                 assert_eq!(report.digest, plain.digest, "{told}, {}", sync.name());
                 assert_eq!(report.tally, plain.tally, "{told}, {}", sync.name());
             }
             for (cores, lane) in [1, 2, 4].into_iter().flat_map(|c| [(c, Lane::Shared), (c, Lane::Actors)]) {
                 let tuning = Tuning { lane, ..Tuning::default() };
-                let report = run(&simulation.clone().sync(Sync::Timewarp).cores(cores).tuning(tuning));
+                let report = run(&simulation.clone().sync(SyncMode::Timewarp).cores(cores).tuning(tuning));
                 assert_eq!(report.digest, plain.digest, "{told}, {cores} cores, {lane:?}");
                 assert_eq!(report.tally, plain.tally, "{told}, {cores} cores, {lane:?}");
             }
@@ -92,16 +92,16 @@ fn columns(ticks: u32) -> Scene {
     scene
 }
 
-/// A crew that could go on by itself for several epochs stops where somebody may have to move.
+/// A cluster that could go on by itself for several epochs stops where somebody may have to move.
 #[test]
 fn crews_that_are_held_do_not_run_past_a_decision() {
     for ticks in 24..32 {
-        let settings = BridgeSettings { epoch: 8, ..by_workers(1) };
+        let settings = IslandSettings { epoch: 8, ..by_workers(1) };
         let simulation = Simulation::new(&columns(ticks)).unwrap().bridge(Some(settings));
-        let plain = run(&simulation.clone().sync(Sync::Sequential));
+        let plain = run(&simulation.clone().sync(SyncMode::Sequential));
         assert!(summary(&plain).joined >= 24, "{:?}", summary(&plain));
         let tuning = Tuning { contact_window: Some(30), ..Tuning::default() };
-        for (sync, cores) in [(Sync::Loop, 1), (Sync::Timewarp, 1), (Sync::Timewarp, 2)] {
+        for (sync, cores) in [(SyncMode::Loop, 1), (SyncMode::Timewarp, 1), (SyncMode::Timewarp, 2)] {
             let report = run(&simulation.clone().sync(sync).cores(cores).tuning(tuning));
             assert_eq!(report.digest, plain.digest, "touching from {ticks}, {}, {cores} cores", sync.name());
             assert_eq!(report.tally, plain.tally, "touching from {ticks}, {}, {cores} cores", sync.name());

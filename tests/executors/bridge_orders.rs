@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use anachron::bridge::{BridgeSettings, BridgeSummary, Bridging};
 use anachron::executor::Tuning;
+use anachron::islands::{IslandModel, IslandSettings, IslandSummary};
 use anachron::overlap::OverlapSettings;
 use anachron::physics::World;
+use anachron::rigid::RigidModel;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
@@ -22,17 +23,17 @@ const CROWDS: [Kind; 5] = [Kind::Heap, Kind::Columns, Kind::Lattice, Kind::Clutt
 #[derive(Clone, Debug)]
 struct Case {
     recipe: Recipe,
-    settings: BridgeSettings,
+    settings: IslandSettings,
 }
 
 impl Case {
     /// Runs it both ways. Says what came of the groups.
-    fn check(&self) -> Result<Option<BridgeSummary>, String> {
+    fn check(&self) -> Result<Option<IslandSummary>, String> {
         let Recipe { kind, seed, bodies, ticks, tuning, order } = &self.recipe;
         let scene = crate::random_scenes::scene(*kind, *seed, *bodies, *ticks);
         let world = Arc::new(World::new(&scene).expect("the scene is valid"));
-        let bridging = Bridging::new(&world, self.settings).expect("the settings fit");
-        let reference = Reference::of(Arc::new(bridging.bridged()));
+        let islands = IslandModel::new(&world, self.settings).expect("the settings fit");
+        let reference = Reference::of(RigidModel { world, islands: Some(Arc::new(islands)) });
         reference.compare(tuning, *order)?;
         Ok(reference.tally.ok().and_then(|tally| tally.bridge))
     }
@@ -53,7 +54,7 @@ fn any_case() -> impl Strategy<Value = Case> {
         let (bodies, ticks) = (recipe.bodies.min(24), recipe.ticks.min(80));
         let tuning = Tuning { cluster, ..recipe.tuning };
         let recipe = Recipe { kind, bodies, ticks, tuning, ..recipe };
-        Case { recipe, settings: BridgeSettings { epoch, smallest, workers } }
+        Case { recipe, settings: IslandSettings { epoch, smallest, workers } }
     })
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use anachron::frame::Frame;
-use anachron::math::Vec3;
+use anachron::base::frame::Frame;
+use anachron::base::math::Vec3;
 use anachron::scene::{Scene, load};
 
 use crate::scenes::run;

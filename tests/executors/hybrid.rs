@@ -4,13 +4,14 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use anachron::bridge::{BridgeSettings, Bridging};
-use anachron::executor::chaos::{Order, run_watched};
+use anachron::executor::single_thread::{Order, run_watched};
 use anachron::executor::{Job, Tuning};
+use anachron::islands::{IslandModel, IslandSettings};
 use anachron::physics::World;
 use anachron::protocol::Stats;
+use anachron::rigid::RigidModel;
 use anachron::scene::{Scene, Shape, StaticObject};
-use anachron::{Simulation, Sync};
+use anachron::{Simulation, SyncMode};
 
 use crate::scenes::ball;
 
@@ -18,14 +19,14 @@ use crate::scenes::ball;
 const PILE: usize = 28;
 const FLYERS: usize = 6;
 
-/// A pit that is open above, balls that settle in it, one that dives in after two seconds, and some that fly above the
+/// A pit that is open above, balls that fossil_collect in it, one that dives in after two seconds, and some that fly above the
 /// pit for as long as the scene lasts. `aim` moves the diver and shakes the pile.
 fn pit(aim: u32) -> Scene {
     let mut scene = crate::scenes::scene(0.4, 0.2);
     (scene.name, scene.seconds) = ("pit".into(), 5.0);
     let wall = |normal, position| StaticObject::new(Shape::HalfSpace { normal }, position);
     scene.statics = vec![
-        crate::scenes::floor(),
+        crate::scenes::lvt_min(),
         wall([1.0, 0.0, 0.0], [-1.7, 0.0, 0.0]),
         wall([-1.0, 0.0, 0.0], [1.7, 0.0, 0.0]),
         wall([0.0, 0.0, 1.0], [0.0, 0.0, -1.7]),
@@ -55,26 +56,26 @@ struct Pile {
     top: f64,
     /// Mean speed, m/s.
     speed: f64,
-    /// Energy against the floor, per ball, in units of what lifts a ball by its radius.
+    /// Energy against the lvt_min, per ball, in units of what lifts a ball by its radius.
     energy: f64,
     /// The deepest overlap of the whole run, metres.
     overlap: f64,
 }
 
-fn outcome(scene: &Scene, bridge: Option<BridgeSettings>) -> Pile {
+fn outcome(scene: &Scene, bridge: Option<IslandSettings>) -> Pile {
     let simulation =
-        Simulation::new(scene).expect("the scene is valid").sync(Sync::Sequential).bridge(bridge);
+        Simulation::new(scene).expect("the scene is valid").sync(SyncMode::Sequential).bridge(bridge);
     let mut pile = Pile::default();
-    let mut sink = |frame: &anachron::frame::Frame| {
+    let mut sink = |frame: &anachron::base::frame::Frame| {
         let states: Vec<_> = frame.bodies[..PILE].iter().map(|(_, state)| state).collect();
-        let mean = |of: &dyn Fn(&anachron::state::BodyState) -> f64| {
+        let mean = |of: &dyn Fn(&anachron::base::state::BodyState) -> f64| {
             states.iter().map(|state| of(state)).sum::<f64>() / PILE as f64
         };
         pile.centre = mean(&|state| state.x.y);
         pile.top = states.iter().map(|state| state.x.y).fold(0.0, f64::max);
         pile.speed = mean(&|state| state.v.norm());
         // Two fifths of m r² is what a ball resists turning with.
-        let energy = |state: &anachron::state::BodyState| {
+        let energy = |state: &anachron::base::state::BodyState| {
             crate::scenes::G * state.x.y
                 + 0.5 * state.v.norm_squared()
                 + 0.5 * 0.4 * 0.25 * state.w.norm_squared()
@@ -99,7 +100,7 @@ fn a_pile_ends_the_same_with_a_bridge_and_without() {
     let (mut plain, mut bridged) = (Vec::new(), Vec::new());
     for aim in 0..12 {
         plain.push(outcome(&pit(aim), None));
-        bridged.push(outcome(&pit(aim), Some(BridgeSettings::default())));
+        bridged.push(outcome(&pit(aim), Some(IslandSettings::default())));
     }
     let both = |of: fn(&Pile) -> f64| (mean(&plain, of), mean(&bridged, of));
     let close = |(a, b): (f64, f64), band: f64, what: &str| {
@@ -120,13 +121,14 @@ fn a_pile_ends_the_same_with_a_bridge_and_without() {
 fn who_flies_is_not_held_up_by_groups() {
     let scene = pit(0);
     let world = Arc::new(World::new(&scene).unwrap());
-    let bridged = Arc::new(Bridging::new(&world, BridgeSettings::default()).unwrap().bridged());
+    let islands = IslandModel::new(&world, IslandSettings::default()).unwrap();
+    let bridged = RigidModel { world: world.clone(), islands: Some(Arc::new(islands)) };
     // Everybody begins alone, so that entities and bodies have the same numbers.
     let tuning = Tuning { cluster: 1, ..Tuning::default() };
-    let strides = |world: &Arc<World>| {
+    let strides = |model: &RigidModel| {
         let mut stats: Vec<Stats> = Vec::new();
-        let job = Job { world, tuning: &tuning, inputs: None };
-        let mut watch = |glimpse: &anachron::executor::chaos::Glimpse| {
+        let job = Job { model, tuning: &tuning, inputs: None };
+        let mut watch = |glimpse: &anachron::executor::single_thread::StepView| {
             stats.resize(glimpse.entities.len(), Stats::default());
             let at = glimpse.acted.0 as usize;
             stats[at] = *glimpse.entities[at].stats();

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
+use anachron::base::ids::BodyId;
 use anachron::executor::Tuning;
-use anachron::ids::BodyId;
-use anachron::inputs::{Input, InputError, Inputs};
+use anachron::runtime::inputs::{Input, InputError, Inputs};
 use anachron::scene::{Body, Scene, Shape, StaticObject};
 use anachron::tvht::Lane;
-use anachron::{Report, RunError, Simulation, Sync, scenarios};
+use anachron::{Report, RunError, Simulation, SyncMode, scenarios};
 use proptest::prelude::*;
 
 fn scene(bodies: u32, gravity: f64) -> Scene {
@@ -44,7 +44,7 @@ fn any_input(bodies: u32) -> impl Strategy<Value = Input> {
             velocity: Some(v.map(|v| 0.1 * v)),
             angular_velocity: None,
         }),
-        1 => body.prop_map(|body| Input::Remove { body }),
+        1 => body.prop_map(|body| Input::Despawn { body }),
         1 => at.prop_map(|(x, y, z)| {
             Input::Spawn(Box::new(Body::new(Shape::Sphere { radius: 0.25 }, [x, y, z])))
         }),
@@ -67,7 +67,7 @@ fn give_and_compare(simulation: Simulation, gifts: &[Gift]) -> Result<Report, Te
     });
     prop_assert!(wrong.is_empty(), "{wrong:?}");
     let live = live.map_err(|error| TestCaseError::fail(error.to_string()))?;
-    let again = simulation.sync(Sync::Sequential).run(|_| ControlFlow::Continue(()));
+    let again = simulation.sync(SyncMode::Sequential).run(|_| ControlFlow::Continue(()));
     let again = again.map_err(|error| TestCaseError::fail(error.to_string()))?;
     prop_assert_eq!((live.digest, live.tally), (again.digest, again.tally));
     Ok(live)
@@ -90,11 +90,11 @@ proptest! {
         let scene = scene(bodies, if falls { -9.81 } else { 0.0 });
         let simulation = Simulation::new(&scene).expect("the scene is valid");
         let tuning = Tuning { window, history, cluster, ..Tuning::default() };
-        give_and_compare(simulation.clone().tuning(tuning).sync(Sync::Chaos).chaos_seed(seed), &gifts)?;
-        give_and_compare(simulation.clone().sync(Sync::RollbackCheck), &gifts)?;
+        give_and_compare(simulation.clone().tuning(tuning).sync(SyncMode::Chaos).chaos_seed(seed), &gifts)?;
+        give_and_compare(simulation.clone().sync(SyncMode::RollbackCheck), &gifts)?;
         for lane in [Lane::Shared, Lane::Actors] {
             let tuning = Tuning { lane, buckets: 64, ..tuning };
-            give_and_compare(simulation.clone().tuning(tuning).sync(Sync::Timewarp).cores(2), &gifts)?;
+            give_and_compare(simulation.clone().tuning(tuning).sync(SyncMode::Timewarp).cores(2), &gifts)?;
         }
     }
 }
@@ -103,7 +103,8 @@ proptest! {
 #[test]
 fn another_thread_may_act_while_the_run_goes_on() {
     let mut simulation = Simulation::new(&scene(12, -9.81)).expect("the scene is valid");
-    simulation = simulation.tuning(Tuning { history: 24, ..Tuning::default() }).sync(Sync::Timewarp).cores(2);
+    simulation =
+        simulation.tuning(Tuning { history: 24, ..Tuning::default() }).sync(SyncMode::Timewarp).cores(2);
     let inputs = simulation.inputs();
     let shown = AtomicU64::new(0);
     let live = std::thread::scope(|scope| {
@@ -119,7 +120,7 @@ fn another_thread_may_act_while_the_run_goes_on() {
     let stats = live.speculation.expect("it speculates");
     println!("{} inputs, {} rollbacks", stats.actions, stats.primary_rollbacks + stats.secondary_rollbacks);
     assert!(stats.actions > 10, "only {} inputs were in time", stats.actions);
-    let again = simulation.sync(Sync::Sequential).run(|_| ControlFlow::Continue(()));
+    let again = simulation.sync(SyncMode::Sequential).run(|_| ControlFlow::Continue(()));
     assert_eq!(live.digest, again.expect("the run goes well").digest);
 }
 
@@ -142,7 +143,7 @@ fn meddle(inputs: &Inputs, shown: &AtomicU64) {
 fn a_push_changes_the_velocity_by_impulse_over_mass() {
     let mut scene = Scene { seconds: 0.5, gravity: [0.0; 3], ..Scene::default() };
     scene.bodies.push(Body::new(Shape::Sphere { radius: 0.5 }, [0.0; 3]));
-    for sync in [Sync::Sequential, Sync::Timewarp] {
+    for sync in [SyncMode::Sequential, SyncMode::Timewarp] {
         let mut simulation = Simulation::new(&scene).expect("the scene is valid").sync(sync);
         let mass = simulation.world().bodies[0].mass;
         let inputs = simulation.inputs();
@@ -163,7 +164,7 @@ fn a_push_changes_the_velocity_by_impulse_over_mass() {
 
 #[test]
 fn bodies_come_and_go() {
-    for sync in [Sync::Sequential, Sync::Loop, Sync::Timewarp] {
+    for sync in [SyncMode::Sequential, SyncMode::Loop, SyncMode::Timewarp] {
         let mut simulation = Simulation::new(&scene(2, 0.0)).expect("the scene is valid").sync(sync);
         let inputs = simulation.inputs();
         let newcomer = Body::new(Shape::Sphere { radius: 0.1 }, [5.0, 5.0, 5.0]);
@@ -173,7 +174,7 @@ fn bodies_come_and_go() {
             if frame.index == 10 {
                 let id = inputs.give(frame.tick, Input::Spawn(Box::new(newcomer.clone())));
                 assert_eq!(id, Ok(BodyId(2)));
-                assert_eq!(inputs.give(frame.tick + 40, Input::Remove { body: BodyId(0) }), Ok(BodyId(0)));
+                assert_eq!(inputs.give(frame.tick + 40, Input::Despawn { body: BodyId(0) }), Ok(BodyId(0)));
             }
             ControlFlow::Continue(())
         });
@@ -186,7 +187,8 @@ fn bodies_come_and_go() {
 
 #[test]
 fn what_cannot_be_done_is_refused() {
-    let mut simulation = Simulation::new(&scene(3, 0.0)).expect("the scene is valid").sync(Sync::Timewarp);
+    let mut simulation =
+        Simulation::new(&scene(3, 0.0)).expect("the scene is valid").sync(SyncMode::Timewarp);
     let inputs = simulation.inputs();
     let push = |body, impulse| Input::Push { body: BodyId(body), impulse, turn: [0.0; 3] };
     let fine = push(0, [0.0; 3]);
@@ -222,7 +224,7 @@ fn a_run_that_could_be_acted_on_commits_the_same() {
     let scene = scenarios::build("bouncing", &scenarios::Request::default()).expect("the scenario exists");
     let scene = Scene { seconds: 0.5, ..scene };
     let plain = Simulation::new(&scene).expect("the scene is valid");
-    let mut open = plain.clone().sync(Sync::Timewarp).tuning(Tuning { history: 12, ..Tuning::default() });
+    let mut open = plain.clone().sync(SyncMode::Timewarp).tuning(Tuning { history: 12, ..Tuning::default() });
     let _inputs = open.inputs();
     let digest = |simulation: &Simulation| {
         simulation.run(|_| ControlFlow::Continue(())).expect("the run goes well").digest

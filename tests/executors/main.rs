@@ -11,7 +11,6 @@ mod scenes;
 
 mod bridge;
 mod bridge_orders;
-mod census;
 mod determinism;
 mod example_scenes;
 mod golden;
@@ -20,6 +19,7 @@ mod inputs;
 mod overlap;
 mod overlap_chain;
 mod rapier;
+mod run_stats;
 mod scenarios_by_speculation;
 mod speculation;
 mod timewarp;

@@ -3,17 +3,17 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use anachron::overlap::look::Glance;
-use anachron::overlap::orders::{Answer, Orders};
+use anachron::base::state::BodyState;
+use anachron::overlap::detect::DetectTask;
 use anachron::overlap::partition::Partition;
+use anachron::overlap::step::{StepResult, StepTask};
 use anachron::overlap::{OverlapSettings, OverlapSummary, Violation, WorkerSet};
-use anachron::overlap_bridge::{Bridge, Crew, LoopCrew, Seen};
+use anachron::overlap_bridge::{Detected, OverlapCoordinator, SerialPool, WorkerPool};
 use anachron::physics::World;
+use anachron::physics::island_solver::IslandSolver;
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
-use anachron::solver::GroupSolver;
-use anachron::state::BodyState;
-use anachron::{Report, RunError, Simulation, Sync};
+use anachron::{Report, RunError, Simulation, SyncMode};
 
 fn scene(name: &str, bodies: u32, seconds: f64) -> Scene {
     build(name, &Request { bodies: Some(bodies), seconds: Some(seconds), ..Request::default() })
@@ -27,7 +27,7 @@ fn workers(workers: u32) -> OverlapSettings {
 fn run(scene: &Scene, settings: OverlapSettings, cores: usize) -> Report {
     let simulation = Simulation::new(scene)
         .expect("the scene is valid")
-        .sync(Sync::Overlap)
+        .sync(SyncMode::Overlap)
         .overlap(settings)
         .cores(cores);
     simulation.run(|_| ControlFlow::Continue(())).expect("the run finishes")
@@ -37,14 +37,14 @@ fn run(scene: &Scene, settings: OverlapSettings, cores: usize) -> Report {
 fn one_worker_is_the_plain_group_solver_to_the_bit() {
     for scene in [scene("bowl", 150, 1.5), scene("bridge", 60, 0.5), scene("building", 130, 0.5)] {
         let world = Arc::new(World::new(&scene).unwrap());
-        let mut plain = GroupSolver::of_all(world.clone());
-        let mut bridge = Bridge::new(world.clone(), workers(1)).unwrap();
-        let mut crew = bridge.loop_crew();
+        let mut plain = IslandSolver::of_all(world.clone());
+        let mut bridge = OverlapCoordinator::new(world.clone(), workers(1)).unwrap();
+        let mut cluster = bridge.serial_pool();
         for tick in 0..world.time.last_tick {
             plain.step();
-            let Ok(_) = bridge.tick(&mut crew);
+            let Ok(_) = bridge.tick(&mut cluster);
             for (a, b) in plain.states().iter().zip(bridge.states()) {
-                let bits = |state: &anachron::state::BodyState| state.to_array().map(f64::to_bits);
+                let bits = |state: &anachron::base::state::BodyState| state.to_array().map(f64::to_bits);
                 assert_eq!(bits(a), bits(b), "{} at tick {tick}", scene.name);
             }
         }
@@ -77,14 +77,14 @@ fn workers_without_actors_come_to_the_same() {
     let scene = scene("bowl", 300, 1.2);
     let report = run(&scene, workers(3), 2);
     let world = Arc::new(World::new(&scene).unwrap());
-    let mut bridge = Bridge::new(world.clone(), workers(3)).unwrap();
-    let mut crew = bridge.loop_crew();
+    let mut bridge = OverlapCoordinator::new(world.clone(), workers(3)).unwrap();
+    let mut cluster = bridge.serial_pool();
     let mut moved = 0;
     for _ in 0..world.time.last_tick {
-        let Ok(tick) = bridge.tick(&mut crew);
+        let Ok(tick) = bridge.tick(&mut cluster);
         moved += u64::from(tick.moved);
     }
-    let end = anachron::physics::measure::Totals::of(&world, world.bodies.iter().zip(bridge.states()));
+    let end = anachron::physics::energy::Totals::of(&world, world.bodies.iter().zip(bridge.states()));
     assert_eq!(end, report.end);
     assert!(moved > 0 && report.overlap.unwrap().moved == moved);
 }
@@ -92,12 +92,12 @@ fn workers_without_actors_come_to_the_same() {
 /// Points of contact of each worker over the last second, and bodies.
 fn loads(scene: &Scene, settings: OverlapSettings) -> (Vec<f64>, Vec<f64>) {
     let world = Arc::new(World::new(scene).expect("the scene is valid"));
-    let mut bridge = Bridge::new(world.clone(), settings).expect("the settings are valid");
-    let mut crew = bridge.loop_crew();
+    let mut bridge = OverlapCoordinator::new(world.clone(), settings).expect("the settings are valid");
+    let mut cluster = bridge.serial_pool();
     let last_second = world.time.last_tick - (1.0 / world.time.tick_s) as u64;
     let mut late = OverlapSummary::new(bridge.chosen());
     for tick in 0..world.time.last_tick {
-        let Ok(report) = bridge.tick(&mut crew);
+        let Ok(report) = bridge.tick(&mut cluster);
         if tick >= last_second {
             late.add(&report);
         }
@@ -139,11 +139,11 @@ fn bridges_hold_by_however_many_workers() {
     ] {
         let scene = scene(name, bodies, 1.0);
         let world = Arc::new(World::new(&scene).unwrap());
-        let mut bridge = Bridge::new(world.clone(), workers(count)).unwrap();
-        let mut crew = bridge.loop_crew();
+        let mut bridge = OverlapCoordinator::new(world.clone(), workers(count)).unwrap();
+        let mut cluster = bridge.serial_pool();
         let mut worst: f64 = 0.0;
         for _ in 0..world.time.last_tick {
-            let Ok(_) = bridge.tick(&mut crew);
+            let Ok(_) = bridge.tick(&mut cluster);
             worst = worst.max(Violation::of(&world, bridge.states()).max_m);
         }
         assert!(worst < gap, "{name} by {count} workers: a gap of {worst} m");
@@ -164,7 +164,7 @@ fn piles_by_several_workers_end_like_those_by_one() {
 #[test]
 fn joints_are_refused_where_nobody_knows_them() {
     let scene = scene("bridge", 25, 0.1);
-    for (name, sync) in Sync::same_result() {
+    for (name, sync) in SyncMode::same_result() {
         let told = Simulation::new(&scene).unwrap().sync(sync).run(|_| ControlFlow::Continue(()));
         let Err(RunError::Scene(error)) = told else { panic!("{name} ran joints") };
         assert!(error.to_string().contains("use `--sync overlap`"), "{error}");
@@ -175,7 +175,7 @@ fn joints_are_refused_where_nobody_knows_them() {
 fn settings_that_make_no_sense_are_refused() {
     let scene = scene("bowl", 20, 0.1);
     let told = |settings: OverlapSettings| {
-        let simulation = Simulation::new(&scene).unwrap().sync(Sync::Overlap).overlap(settings);
+        let simulation = Simulation::new(&scene).unwrap().sync(SyncMode::Overlap).overlap(settings);
         simulation.check().unwrap_err().to_string()
     };
     assert_eq!(told(workers(0)), "workers: 0 workers for 20 bodies; use 1 to 20");
@@ -194,30 +194,31 @@ fn the_scene_may_say_who_begins_where() {
     let mut scene = scene("bowl", 20, 0.1);
     let part = |ids: std::ops::Range<u32>| Part { bodies: ids.map(BodyRef::Id).collect() };
     scene.parts = vec![part(0..5), part(5..20)];
-    let bridge = Bridge::new(Arc::new(World::new(&scene).unwrap()), OverlapSettings::default()).unwrap();
+    let bridge =
+        OverlapCoordinator::new(Arc::new(World::new(&scene).unwrap()), OverlapSettings::default()).unwrap();
     let own = |worker: u32| bridge.sets().iter().filter(|set| set.contains(worker)).count();
     assert_eq!((own(0), own(1)), (5, 15));
-    let simulation = Simulation::new(&scene).unwrap().sync(Sync::Overlap).overlap(workers(3));
+    let simulation = Simulation::new(&scene).unwrap().sync(SyncMode::Overlap).overlap(workers(3));
     let told = simulation.check().unwrap_err().to_string();
     assert!(told.contains("the scene has 2 parts, and 3 workers"), "{told}");
 }
 
 /// Looks at the orders before the workers do.
 struct Spy {
-    crew: LoopCrew,
+    cluster: SerialPool,
     /// Bodies that were shared at the last tick: their workers and what came of blending.
     shared: Vec<(u32, WorkerSet, BodyState)>,
     seen: usize,
 }
 
-impl Crew for Spy {
+impl WorkerPool for Spy {
     type Error = std::convert::Infallible;
 
-    fn look(&mut self, glances: Vec<Glance>) -> Result<Vec<Seen>, Self::Error> {
-        self.crew.look(glances)
+    fn look(&mut self, tasks: Vec<DetectTask>) -> Result<Vec<Detected>, Self::Error> {
+        self.cluster.look(tasks)
     }
 
-    fn step(&mut self, orders: Vec<Orders>) -> Result<Vec<Answer>, Self::Error> {
+    fn step(&mut self, orders: Vec<StepTask>) -> Result<Vec<StepResult>, Self::Error> {
         for (place, set, state) in &self.shared {
             for orders in set.iter().map(|worker| &orders[worker as usize]) {
                 let left = orders.deactivate.contains(place);
@@ -225,7 +226,7 @@ impl Crew for Spy {
                 self.seen += 1;
             }
         }
-        self.crew.step(orders)
+        self.cluster.step(orders)
     }
 }
 
@@ -233,8 +234,8 @@ impl Crew for Spy {
 #[test]
 fn shared_bodies_go_on_from_what_was_blended() {
     let mut bridge =
-        Bridge::new(Arc::new(World::new(&scene("bowl", 150, 2.0)).unwrap()), workers(3)).unwrap();
-    let mut spy = Spy { crew: bridge.loop_crew(), shared: Vec::new(), seen: 0 };
+        OverlapCoordinator::new(Arc::new(World::new(&scene("bowl", 150, 2.0)).unwrap()), workers(3)).unwrap();
+    let mut spy = Spy { cluster: bridge.serial_pool(), shared: Vec::new(), seen: 0 };
     for _ in 0..400 {
         let Ok(_) = bridge.tick(&mut spy);
         let sets = bridge.sets().iter().zip(bridge.states()).zip(0..);

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
+use anachron::base::state::BodyState;
 use anachron::overlap::{OverlapSettings, Violation, WeightRule};
-use anachron::overlap_bridge::Bridge;
+use anachron::overlap_bridge::OverlapCoordinator;
 use anachron::physics::World;
 use anachron::scene::{Body, Joint, Scene, Shape};
-use anachron::state::BodyState;
 
 const LINK_M: f64 = 0.5;
 const LINKS: u32 = 60;
@@ -44,11 +44,11 @@ fn hang(workers: u32, gamma: u32, weights: WeightRule) -> Hung {
     let world = chain();
     let settings =
         OverlapSettings { workers: Some(workers), gamma: Some(gamma), weights, ..OverlapSettings::default() };
-    let mut bridge = Bridge::new(world.clone(), settings).expect("the settings are valid");
-    let mut crew = bridge.loop_crew();
+    let mut bridge = OverlapCoordinator::new(world.clone(), settings).expect("the settings are valid");
+    let mut cluster = bridge.serial_pool();
     let mut gap: f64 = 0.0;
     for tick in 0..1500 {
-        let Ok(_) = bridge.tick(&mut crew);
+        let Ok(_) = bridge.tick(&mut cluster);
         if tick >= 1000 {
             gap = gap.max(Violation::of(&world, bridge.states()).max_m / LINK_M);
         }

@@ -3,11 +3,11 @@
 
 use std::ops::ControlFlow;
 
-use anachron::frame::Frame;
+use anachron::base::frame::Frame;
 use anachron::overlap::{EngineKind, OverlapSettings};
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
-use anachron::{Report, Simulation, Sync};
+use anachron::{Report, Simulation, SyncMode};
 
 fn scene(name: &str, bodies: u32, seconds: f64) -> Scene {
     build(name, &Request { bodies: Some(bodies), seconds: Some(seconds), ..Request::default() })
@@ -18,7 +18,7 @@ fn run(scene: &Scene, engine: EngineKind, workers: u32, cores: usize) -> (Report
     let settings = OverlapSettings { workers: Some(workers), engine, ..OverlapSettings::default() };
     let simulation = Simulation::new(scene).expect("the scene is valid");
     let mut last = None;
-    let report = simulation.sync(Sync::Overlap).overlap(settings).cores(cores).run(|frame| {
+    let report = simulation.sync(SyncMode::Overlap).overlap(settings).cores(cores).run(|frame| {
         last = Some(frame.clone());
         ControlFlow::Continue(())
     });

@@ -9,9 +9,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use anachron::executor::Job;
-use anachron::executor::chaos::{Order, run_watched};
-use anachron::executor::crowd::Tuning;
+use anachron::executor::single_thread::{Order, run_watched};
 use anachron::physics::World;
+use anachron::rigid::RigidModel;
+use anachron::runtime::shared::Tuning;
 use anachron::scene::{Body, Scene, Shape, StaticObject};
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
@@ -64,13 +65,13 @@ fn check_all_ways(scene: &Scene) {
     }
 }
 
-fn floor() -> StaticObject {
+fn lvt_min() -> StaticObject {
     StaticObject::new(Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3])
 }
 
-/// Balls of a radius in a tight heap on the floor.
+/// Balls of a radius in a tight heap on the lvt_min.
 fn heap(radius: f64, bodies: u32) -> Scene {
-    let mut scene = Scene { seconds: 0.25, statics: vec![floor()], ..Scene::default() };
+    let mut scene = Scene { seconds: 0.25, statics: vec![lvt_min()], ..Scene::default() };
     for at in 0..bodies {
         let site = [at % 3, at / 9, at / 3 % 3].map(|c| f64::from(c) * 2.0 * radius);
         scene.bodies.push(Body::new(Shape::Sphere { radius }, [site[0], site[1] + radius, site[2]]));
@@ -118,16 +119,16 @@ fn memory_does_not_grow_with_time() {
         let world = World::new(&Scene { seconds: 8.0, ticks_per_frame, ..heap(0.5, 30) });
         let world = Arc::new(world.expect("the scene is valid"));
         let (mut most, mut actions) = ([0usize; 3], 0u64);
-        let mut watch = |glimpse: &anachron::executor::chaos::Glimpse| {
+        let mut watch = |glimpse: &anachron::executor::single_thread::StepView| {
             actions += 1;
             if actions.is_multiple_of(64) {
                 let segments = glimpse.entities.iter().map(|entity| entity.segments()).sum();
-                let now = [segments, glimpse.commons.table.len(), glimpse.commons.log.len()];
+                let now = [segments, glimpse.shared.table.len(), glimpse.shared.log.len()];
                 most = std::array::from_fn(|at| most[at].max(now[at]));
             }
         };
         let tuning = Tuning::default();
-        let job = Job { world: &world, tuning: &tuning, inputs: None };
+        let job = Job { model: &model, tuning: &tuning, inputs: None };
         let go_on = &mut |_| ControlFlow::Continue(());
         run_watched(job, Order::Sensible, &mut watch, go_on).expect("the run goes well");
         // At worst everybody is held and runs a whole window ahead, tick by tick; a ball covers few cells; and

@@ -6,7 +6,7 @@ use anachron::executor::Tuning;
 use anachron::scenarios::{GOLDEN, Golden, Request, build};
 use anachron::scene::{Body, Scene, Shape};
 use anachron::tvht::Lane;
-use anachron::{Report, Simulation, Sync};
+use anachron::{Report, Simulation, SyncMode};
 
 fn scene_of(golden: &Golden, milliseconds: u32) -> Scene {
     let set = golden.set.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -16,14 +16,14 @@ fn scene_of(golden: &Golden, milliseconds: u32) -> Scene {
     build(golden.scenario, &request).expect("golden runs are valid")
 }
 
-fn run(scene: &Scene, sync: Sync, cores: usize, tuning: Tuning) -> Report {
+fn run(scene: &Scene, sync: SyncMode, cores: usize, tuning: Tuning) -> Report {
     let simulation =
         Simulation::new(scene).expect("the scene is valid").sync(sync).cores(cores).tuning(tuning);
     simulation.run(|_| ControlFlow::Continue(())).expect("the run finishes")
 }
 
 fn assert_same(scene: &Scene, reference: &Report, cores: usize, tuning: Tuning) {
-    let report = run(scene, Sync::Timewarp, cores, tuning);
+    let report = run(scene, SyncMode::Timewarp, cores, tuning);
     let how = format!("{} on {cores} cores with {tuning:?}", scene.name);
     assert_eq!(report.digest, reference.digest, "{how}");
     assert_eq!(report.tally, reference.tally, "{how}");
@@ -35,9 +35,9 @@ fn assert_same(scene: &Scene, reference: &Report, cores: usize, tuning: Tuning) 
 fn every_scenario_on_any_number_of_cores() {
     let scenes = GOLDEN.iter().map(|golden| (golden, scene_of(golden, 400)));
     for (at, (golden, scene)) in scenes.filter(|(_, scene)| scene.joints.is_empty()).enumerate() {
-        // A pyramid tells a standing per iteration, and has sixteen: dear without clusters.
+        // A pyramid tells a ghost per iteration, and has sixteen: dear without clusters.
         let cluster = if golden.scenario == "pyramid" { 16 } else { 1 };
-        let reference = run(&scene, Sync::Sequential, 1, Tuning::default());
+        let reference = run(&scene, SyncMode::Sequential, 1, Tuning::default());
         let usual = Tuning { cluster, ..Tuning::default() };
         for cores in [1, 2] {
             assert_same(&scene, &reference, cores, usual);
@@ -53,13 +53,13 @@ fn every_scenario_on_any_number_of_cores() {
         for cores in [1, 2] {
             assert_same(&scene, &reference, cores, Tuning { cluster: 0, adaptive, ..usual });
         }
-        // Buckets as actors: a ticket carries the tracks from one to the next.
+        // Buckets as actors: a request carries the tracks from one to the next.
         let actors = Tuning { lane: Lane::Actors, buckets: [64, 7, 1][at % 3], ..usual };
         assert_same(&scene, &reference, 2, actors);
     }
 }
 
-/// While a ticket travels, its sender may be told something that makes the plan void. Who has met the void tracks
+/// While a request travels, its sender may be told something that makes the plan void. Who has met the void tracks
 /// in the meantime must not take them for the ones that replace them.
 #[test]
 fn a_void_plan_is_not_mistaken_for_its_successor() {
@@ -67,7 +67,7 @@ fn a_void_plan_is_not_mistaken_for_its_successor() {
     for (name, bodies, seconds, buckets, cores) in cases {
         let request = Request { bodies: Some(bodies), seconds: Some(seconds), ..Request::default() };
         let scene = build(name, &request).expect("the scenario is valid");
-        let reference = run(&scene, Sync::Sequential, 1, Tuning::default());
+        let reference = run(&scene, SyncMode::Sequential, 1, Tuning::default());
         let tuning = Tuning { lane: Lane::Actors, buckets, cluster: 1, ..Tuning::default() };
         assert_same(&scene, &reference, cores, tuning);
     }
@@ -81,7 +81,7 @@ fn tiny_bodies_and_long_ticks_do_not_fill_the_table() {
         let mut scene = Scene { seconds: 4.0, ticks_per_second, ..Scene::default() };
         scene.bodies =
             vec![ball(0.0), ball(1.0), ball(2.0), Body::new(Shape::Sphere { radius: 1e3 }, [0.0, 2e3, 0.0])];
-        let reference = run(&scene, Sync::Sequential, 1, Tuning::default());
+        let reference = run(&scene, SyncMode::Sequential, 1, Tuning::default());
         assert_same(&scene, &reference, 2, Tuning::default());
     }
 }
@@ -91,9 +91,9 @@ fn tiny_bodies_and_long_ticks_do_not_fill_the_table() {
 fn every_step_can_be_taken_back_and_repeated() {
     let scenes = GOLDEN.iter().map(|golden| (golden, scene_of(golden, 400)));
     for (golden, scene) in scenes.filter(|(_, scene)| scene.joints.is_empty() && scene.name != "pyramid") {
-        let reference = run(&scene, Sync::Sequential, 1, Tuning::default());
-        let report = run(&scene, Sync::RollbackCheck, 1, Tuning { cluster: 1, ..Tuning::default() });
-        let regrouped = run(&scene, Sync::RollbackCheck, 1, Tuning::default());
+        let reference = run(&scene, SyncMode::Sequential, 1, Tuning::default());
+        let report = run(&scene, SyncMode::RollbackCheck, 1, Tuning { cluster: 1, ..Tuning::default() });
+        let regrouped = run(&scene, SyncMode::RollbackCheck, 1, Tuning::default());
         assert_eq!(regrouped.digest, reference.digest, "{}", golden.scenario);
         assert_eq!((report.digest, report.tally), (reference.digest, reference.tally), "{}", golden.scenario);
         let stats = report.speculation.expect("it speculates");
@@ -105,7 +105,7 @@ fn every_step_can_be_taken_back_and_repeated() {
 #[test]
 fn a_run_can_be_ended_at_any_frame() {
     let scene = scene_of(&GOLDEN[1], 1000);
-    let frames = |sync: Sync, enough: u64| {
+    let frames = |sync: SyncMode, enough: u64| {
         let mut seen = Vec::new();
         let simulation = Simulation::new(&scene).expect("the scene is valid").sync(sync).cores(2);
         let report = simulation.run(|frame| {
@@ -115,8 +115,8 @@ fn a_run_can_be_ended_at_any_frame() {
         (seen, report.expect("the run ends cleanly"))
     };
     for enough in [0, 1, 17] {
-        let (expected, reference) = frames(Sync::Sequential, enough);
-        let (seen, report) = frames(Sync::Timewarp, enough);
+        let (expected, reference) = frames(SyncMode::Sequential, enough);
+        let (seen, report) = frames(SyncMode::Timewarp, enough);
         assert_eq!(seen, expected);
         assert_eq!((report.frames, report.digest), (reference.frames, reference.digest));
         assert!(report.interrupted);
@@ -127,7 +127,7 @@ fn a_run_can_be_ended_at_any_frame() {
 #[test]
 fn many_runs_in_one_process() {
     let scene = scene_of(&GOLDEN[3], 100);
-    let reference = run(&scene, Sync::Sequential, 1, Tuning::default());
+    let reference = run(&scene, SyncMode::Sequential, 1, Tuning::default());
     let threads = || std::fs::read_dir("/proc/self/task").map_or(0, |tasks| tasks.count());
     assert_same(&scene, &reference, 2, Tuning::default());
     let before = threads();

@@ -1,11 +1,11 @@
 //! `diff` names the first thing in which two recordings differ, and nothing else.
 
-use anachron::frame::Frame;
-use anachron::ids::BodyId;
+use anachron::base::frame::Frame;
+use anachron::base::ids::BodyId;
+use anachron::base::state::{BodyState, STATE_FIELDS};
 use anachron::record::diff::{Difference, ulps};
 use anachron::record::{DiffReport, RecordError, diff};
 use anachron::scene::Scene;
-use anachron::state::{BodyState, STATE_FIELDS};
 
 use crate::recordings::{frame, open, record, scene, some_frames};
 

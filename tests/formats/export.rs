@@ -1,14 +1,14 @@
 //! Exports say what the frames say: CSV to the bit, glTF by the rules that viewers rely on.
 
-use anachron::export::gltf::{BodyModel, Cast, GltfOptions, StaticModel};
+use anachron::base::frame::Frame;
+use anachron::base::ids::BodyId;
+use anachron::base::math::{Quat, Vec3, quat_raw, rotation_exp};
+use anachron::base::state::{BodyState, STATE_FIELDS};
+use anachron::export::gltf::{BodyModel, GltfOptions, Models, StaticModel};
 use anachron::export::{ExportError, csv, gltf};
-use anachron::frame::Frame;
-use anachron::ids::BodyId;
-use anachron::math::{Quat, Vec3, quat_raw, rotation_exp};
 use anachron::physics;
 use anachron::record::RecordError;
 use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
-use anachron::state::{BodyState, STATE_FIELDS};
 use anachron::{ControlFlow, Simulation};
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn named_body(name: &str, shape: Shape, position: [f64; 3]) -> Body {
     Body { name: Some(name.to_owned()), ..Body::new(shape, position) }
 }
 
-/// One body of every shape above a floor, a wall and a piece of mesh.
+/// One body of every shape above a lvt_min, a wall and a piece of mesh.
 fn every_shape() -> Scene {
     let hull = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].to_vec();
     let mut scene = Scene { name: "every shape".to_owned(), seconds: 1.0, ..Scene::default() };
@@ -67,14 +67,14 @@ fn at(x: f64) -> BodyState {
     BodyState::at_rest(Vec3::new(x, 1.0, 2.0))
 }
 
-fn export(cast: &Cast, frames: &[Frame], every: usize) -> Result<Glb, ExportError> {
+fn export(cast: &Models, frames: &[Frame], every: usize) -> Result<Glb, ExportError> {
     let mut file = Vec::new();
     gltf::write_cast(cast, frames.iter().cloned().map(Ok), GltfOptions { every }, &mut file)?;
     Ok(Glb::checked(&file))
 }
 
-fn cast_of(bodies: &[BodyModel]) -> Cast {
-    Cast { title: "test".to_owned(), bodies: bodies.to_vec(), statics: Vec::new() }
+fn cast_of(bodies: &[BodyModel]) -> Models {
+    Models { title: "test".to_owned(), bodies: bodies.to_vec(), statics: Vec::new() }
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn planes_are_shown_where_the_bodies_are() {
     ];
     for object in table {
         let (normal, point) = (object.q * physics_normal(&object), object.x);
-        let cast = Cast { statics: vec![object], ..cast_of(&[ball(0)]) };
+        let cast = Models { statics: vec![object], ..cast_of(&[ball(0)]) };
         let glb = export(&cast, &[frame(0, &[(0, at(100.0))]), frame(1, &[(0, at(120.0))])], 1).unwrap();
         let node = glb.node("plane").1;
         let [x, q] = [&node["translation"], &node["rotation"]].map(floats);

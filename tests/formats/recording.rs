@@ -1,11 +1,11 @@
 //! Recordings come back to the bit, whatever happens to the file: cut anywhere, flipped anywhere, or no
 //! recording at all.
 
-use anachron::digest::Digester;
-use anachron::frame::Frame;
-use anachron::ids::BodyId;
+use anachron::base::digest::Digester;
+use anachron::base::frame::Frame;
+use anachron::base::ids::BodyId;
+use anachron::base::state::BodyState;
 use anachron::record::{Ending, RecordError, Recording, RecordingWriter, Summary};
-use anachron::state::BodyState;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use anachron::appearance::STATIC_COLOR;
-use anachron::frame::Frame;
-use anachron::ids::BodyId;
-use anachron::math::{Quat, Vec3, quat_raw};
+use anachron::base::frame::Frame;
+use anachron::base::ids::BodyId;
+use anachron::base::math::{Quat, Vec3, quat_raw};
+use anachron::base::state::BodyState;
 use anachron::physics::{Shape, World};
 use anachron::render::{Camera, ColorBy, Drawable, GifWriter, Image, Pace, RenderOptions, Renderer};
 use anachron::scene::Scene;
-use anachron::state::BodyState;
+use anachron::scene::colors::STATIC_COLOR;
 use proptest::prelude::*;
 
 const RED: [u8; 3] = [0xe0, 0x20, 0x20];

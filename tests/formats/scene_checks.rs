@@ -45,8 +45,8 @@ fn assert_accepted(edit: impl Fn(&mut Scene)) {
 
 #[test]
 fn numbers_of_the_scene_have_ranges() {
-    type Place = fn(&mut Scene) -> &mut f64;
-    let places: &[(&str, Place, &[f64], &[f64])] = &[
+    type BodyIndex = fn(&mut Scene) -> &mut f64;
+    let places: &[(&str, BodyIndex, &[f64], &[f64])] = &[
         ("seconds", |s| &mut s.seconds, &[1e-9, 1e6], &[0.0, -1.0, 1.1e6]),
         ("ticks_per_second", |s| &mut s.ticks_per_second, &[1.0, 1e6], &[0.0, 0.99, 1.1e6, -240.0]),
         ("gravity[1]", |s| &mut s.gravity[1], &[0.0, -1e4, 1e4], &[]),

@@ -1,4 +1,4 @@
-//! Scene files: what is read, what is refused, and how that is explained.
+//! Scene files: what is read, what is rejected, and how that is explained.
 
 use std::fs;
 use std::path::Path;

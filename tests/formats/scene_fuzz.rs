@@ -154,7 +154,7 @@ fn any_joint() -> impl Strategy<Value = Joint> {
         .prop_map(|(kind, (a, b), point, axis, collide)| Joint { kind, a, b, point, axis, collide })
 }
 
-/// A mistake in a text: some bytes replaced, removed, repeated, or replaced by something that looks right.
+/// A mistake in a text: some bytes replaced, removed, repeated_events, or replaced by something that looks right.
 fn mutated(text: &str, edits: &[(usize, u8, u8)]) -> Vec<u8> {
     const TOKENS: &[&str] = &[
         "nan",

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use anachron::physics::{Flight, FlightCursor, World, first_touch, touching, touching_static};
 use anachron::scene::{Body, Scene, Shape};
 
-use crate::laws::{ball, floor, scene, walls, weightless};
+use crate::laws::{ball, lvt_min, scene, walls, weightless};
 
 /// The system's allocator, and how often each thread has asked it for memory.
 struct Counting;
@@ -111,7 +111,7 @@ fn the_touching_predicate_of_balls_allocates_nothing() {
     let mut scene = scene(0.3, 0.5);
     scene.bodies = vec![ball(0.5, [0.0, 0.5, 0.0]), ball(0.5, [0.999, 0.5, 0.0])];
     scene.statics = walls(3.0);
-    scene.statics.push(floor());
+    scene.statics.push(lvt_min());
     let world = world(&scene);
     let mut touches = 0;
     let count = allocations_of(|| {

@@ -1,14 +1,14 @@
 //! Single collisions and sliding against the laws of mechanics: Newton's restitution, Coulomb's cone, rolling,
 //! and what holds or slides on a slope.
 
-use anachron::math::{Vec3, rotation_exp};
+use anachron::base::math::{Vec3, rotation_exp};
+use anachron::base::state::BodyState;
 use anachron::physics::World;
 use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
-use anachron::state::BodyState;
 use proptest::prelude::*;
 
 use crate::laws::{
-    G, ball, cube, every_tick, flat_mesh, floor, orientation, run, scene, slab, turned, weightless,
+    G, ball, cube, every_tick, flat_mesh, lvt_min, orientation, run, scene, slab, turned, weightless,
 };
 
 /// Two balls of unequal size and density on a line along `along`, a metre apart, flying at each other.
@@ -62,8 +62,8 @@ fn clay_balls_move_on_together() {
 /// What a ball of a pair did between two ticks, seen from the other.
 struct Blow {
     /// Impulse on the first ball along the normal and along the surface.
-    pressed: f64,
-    rubbed: Vec3,
+    normal_impulse: f64,
+    tangent_impulse: Vec3,
     /// Velocity of the touching points along the normal and along the surface, before and after.
     speed: [f64; 2],
     slip: [Vec3; 2],
@@ -82,8 +82,8 @@ fn first_blow(ticks: &[Vec<BodyState>], mass: f64, r: f64) -> Option<Blow> {
     let along = |v: Vec3| v - normal * normal.dot(&v);
     let (u, w) = (velocity(before), velocity(after));
     Some(Blow {
-        pressed: impulse.dot(&normal),
-        rubbed: along(impulse),
+        normal_impulse: impulse.dot(&normal),
+        tangent_impulse: along(impulse),
         speed: [u.dot(&normal), w.dot(&normal)],
         slip: [along(u), along(w)],
     })
@@ -113,12 +113,12 @@ proptest! {
         let mass = World::new(&scene).unwrap().bodies[0].mass;
         let blow = first_blow(&every_tick(&scene), mass, 0.5);
         prop_assume!(blow.is_some());
-        let Blow { pressed, rubbed, speed, slip } = blow.unwrap();
-        prop_assert!(pressed > 0.0);
+        let Blow { normal_impulse, tangent_impulse, speed, slip } = blow.unwrap();
+        prop_assert!(normal_impulse > 0.0);
         prop_assert!((speed[1] + e * speed[0]).abs() < 1e-11, "it leaves at {} after {}", speed[1], speed[0]);
-        let (limit, friction) = (mu * pressed, rubbed.norm());
+        let (limit, friction) = (mu * normal_impulse, tangent_impulse.norm());
         prop_assert!(friction <= limit * (1.0 + 1e-12), "friction {friction} exceeds {limit}");
-        prop_assert!(rubbed.dot(&slip[0]) <= 0.0, "friction drives the sliding");
+        prop_assert!(tangent_impulse.dot(&slip[0]) <= 0.0, "friction drives the sliding");
         if slip[1].norm() > 1e-9 {
             prop_assert!((friction - limit).abs() <= 1e-9 * limit, "it slides on with too little friction");
             let turned = slip[0].normalize().cross(&slip[1].normalize()).norm();
@@ -138,7 +138,7 @@ fn sliding_ball(mu: f64, v: f64, w: f64) -> Scene {
 
 #[test]
 fn a_sliding_ball_comes_to_roll_at_five_sevenths_of_its_speed() {
-    for ground in [floor(), slab(), flat_mesh(50, 1.0)] {
+    for ground in [lvt_min(), slab(), flat_mesh(50, 1.0)] {
         // Without spin, with back spin (it rolls more slowly, or even back) and with top spin.
         for (mu, v, w) in [
             (0.1, 2.0, 0.0),
@@ -152,7 +152,7 @@ fn a_sliding_ball_comes_to_roll_at_five_sevenths_of_its_speed() {
             scene.statics.push(ground.clone());
             let (_, last) = run(&scene);
             let state = last.bodies[0].1;
-            // Angular momentum about a point of the floor is kept: v + 2/5 r w is.
+            // Angular momentum about a point of the lvt_min is kept: v + 2/5 r w is.
             let rolling = 5.0 / 7.0 * (v - 0.4 * 0.5 * w);
             assert!(
                 (state.v.x - rolling).abs() < 0.01 * rolling.abs().max(0.1),
@@ -160,7 +160,7 @@ fn a_sliding_ball_comes_to_roll_at_five_sevenths_of_its_speed() {
                 state.v.x
             );
             assert!((state.v.x + 0.5 * state.w.z).abs() < 1e-9, "it still slips");
-            assert!((state.x.y - 0.5).abs() < 1e-4 && state.v.y.abs() < 1e-6, "it left the floor");
+            assert!((state.x.y - 0.5).abs() < 1e-4 && state.v.y.abs() < 1e-6, "it left the lvt_min");
         }
     }
 }
@@ -169,7 +169,7 @@ fn a_sliding_ball_comes_to_roll_at_five_sevenths_of_its_speed() {
 fn a_sliding_ball_slides_as_long_as_it_should() {
     let (mu, v) = (0.2, 4.0);
     let mut scene = sliding_ball(mu, v, 0.0);
-    scene.statics.push(floor());
+    scene.statics.push(lvt_min());
     let rolls_after = 2.0 * v / (7.0 * mu * G);
     let ticks = every_tick(&scene);
     let slip = |s: &BodyState| s.v.x + 0.5 * s.w.z;
@@ -230,7 +230,7 @@ fn a_box_slides_exactly_when_friction_is_below_the_tangent() {
 #[test]
 fn a_pushed_box_stops_where_friction_says() {
     let (mu, v) = (0.3, 3.0);
-    for ground in [floor(), slab()] {
+    for ground in [lvt_min(), slab()] {
         let mut scene = scene(mu, 0.0);
         scene.seconds = 2.0;
         scene.statics.push(ground);

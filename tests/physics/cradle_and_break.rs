@@ -1,11 +1,11 @@
 //! Rows and racks of balls: what goes in at one end comes out at the other, and a break keeps what it must.
 
-use anachron::frame::Frame;
+use anachron::base::frame::Frame;
 use anachron::physics::World;
-use anachron::physics::measure::Totals;
+use anachron::physics::energy::Totals;
 use anachron::scene::Scene;
 
-use crate::laws::{ball, floor, run, run_with, scenario, scene, totals, weightless};
+use crate::laws::{ball, lvt_min, run, run_with, scenario, scene, totals, weightless};
 
 const SPEED: f64 = 2.0;
 const RESTING: usize = 5;
@@ -49,11 +49,11 @@ fn a_cradle_that_rests_on_a_floor_passes_on_what_comes_in() {
     for incoming in 1..=3 {
         for gap in [1e-6, 0.0, -1e-6] {
             let mut scene = cradle(scene(0.0, 1.0), incoming, gap);
-            scene.statics.push(floor());
+            scene.statics.push(lvt_min());
             let (_, last) = run(&scene);
             assert_passed_on(&last, incoming, 1e-3, &format!("{incoming} in, gaps of {gap:e}"));
             for (_, state) in &last.bodies {
-                assert!((state.x.y - 0.5).abs() < 1e-4, "a ball left the floor");
+                assert!((state.x.y - 0.5).abs() < 1e-4, "a ball left the lvt_min");
             }
         }
     }
@@ -123,13 +123,13 @@ fn a_break_keeps_energy_momentum_and_angular_momentum() {
 #[test]
 fn a_break_on_a_floor_hardly_loses_energy() {
     let mut scene = rack(scene(0.0, 1.0));
-    scene.statics.push(floor());
+    scene.statics.push(lvt_min());
     let world = World::new(&scene).expect("the scene is valid");
     let mut energies = Vec::new();
     run_with(&scene, |frame| energies.push(Totals::of_frame(&world, frame)));
     let (first, last) = (energies[0], energies[energies.len() - 1]);
     let drift = (last.energy() - first.energy()) / first.kinetic;
-    println!("break on a floor: dE {drift:e}");
+    println!("break on a lvt_min: dE {drift:e}");
     assert!(drift.abs() < 1e-3 && drift < 1e-6);
 }
 

@@ -1,11 +1,11 @@
 //! Elastic bodies keep their energy, and closed systems their momentum, for as long as anybody watches.
 
 use anachron::physics::World;
-use anachron::physics::measure::Totals;
+use anachron::physics::energy::Totals;
 use anachron::scene::{Body, Scene, Shape};
 use proptest::prelude::*;
 
-use crate::laws::{Random, ball, floor, orientation, run, scenario, scene, totals, walls, weightless};
+use crate::laws::{Random, ball, lvt_min, orientation, run, scenario, scene, totals, walls, weightless};
 
 /// The largest departure from the first of these energies, as a share of it.
 fn energy_drift(totals: &[Totals]) -> f64 {
@@ -53,7 +53,7 @@ fn elastic_boxes_of_balls_keep_their_energy() {
 fn one_ball_bounces_for_ten_seconds_without_loss() {
     let mut scene = scene(0.0, 1.0);
     scene.seconds = 10.0;
-    scene.statics.push(floor());
+    scene.statics.push(lvt_min());
     scene.bodies.push(ball(0.5, [0.0, 2.5, 0.0]));
     let world = World::new(&scene).unwrap();
     let potential_at_floor = world.bodies[0].mass * crate::laws::G * 0.5;

@@ -1,12 +1,12 @@
 //! `first_touch` and `first_static_touch` against the plain scan of every tick, grazing passes included.
 
-use anachron::math::{Vec3, rotation_exp};
+use anachron::base::math::{Vec3, rotation_exp};
+use anachron::base::state::BodyState;
+use anachron::base::time::Tick;
 use anachron::physics::{
     BodyDef, Flight, FlightCursor, World, first_static_touch, first_touch, touching, touching_static,
 };
 use anachron::scene::{Body, Scene, Shape, StaticObject};
-use anachron::state::BodyState;
-use anachron::time::Tick;
 use proptest::prelude::*;
 
 use crate::laws::scene;
@@ -84,7 +84,7 @@ proptest! {
         let world = World::new(&scene).unwrap();
         let across = side.cross(&u);
         prop_assume!(across.norm() > 1e-3);
-        let offset = across.normalize() * (miss * (ra + rb + world.rule.margin));
+        let offset = across.normalize() * (miss * (ra + rb + world.rule.margin_m));
         let a = through(&world, middle, va, Vec3::zeros(), when, since_a);
         let b = through(&world, middle + offset, va + u, Vec3::zeros(), when, since_b);
         let (a, b) = ((&world.bodies[0], &a), (&world.bodies[1], &b));
@@ -104,7 +104,7 @@ proptest! {
         scene.bodies = vec![crate::laws::ball(0.5, [0.0; 3]), crate::laws::ball(0.5, [9.0, 0.0, 0.0])];
         let world = World::new(&scene).unwrap();
         let a = through(&world, Vec3::new(3.0, 4.0, 5.0), v, Vec3::zeros(), 10, 0);
-        let x = Vec3::new(4.0 + gap + world.rule.margin, 4.0, 5.0);
+        let x = Vec3::new(4.0 + gap + world.rule.margin_m, 4.0, 5.0);
         let b = through(&world, x, v + Vec3::new(drift, 0.0, 0.0), Vec3::zeros(), 10, 7);
         let (a, b) = ((&world.bodies[0], &a), (&world.bodies[1], &b));
         prop_assert_eq!(first_touch(&world, a, b, 10, 10 + length), scan(&world, a, b, 10, 10 + length));

@@ -1,9 +1,9 @@
 //! Flights: the same bits whichever ticks are looked at, the parabola, bounds, and what tumbling keeps.
 
-use anachron::math::{Vec3, rotation_exp};
+use anachron::base::math::{Vec3, rotation_exp};
+use anachron::base::state::BodyState;
 use anachron::physics::{Flight, FlightCursor, World};
 use anachron::scene::{Body, Scene, Shape};
-use anachron::state::BodyState;
 use proptest::prelude::*;
 
 fn world_of(shape: Shape) -> World {

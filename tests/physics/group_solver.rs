@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use anachron::ids::BodyId;
+use anachron::base::ids::BodyId;
+use anachron::base::state::BodyState;
 use anachron::physics::World;
+use anachron::physics::island_solver::IslandSolver;
 use anachron::scene::{Body, Joint, Material, Scene, Shape, StaticObject};
-use anachron::solver::GroupSolver;
-use anachron::state::BodyState;
 
-fn solver(scene: &Scene) -> (Arc<World>, GroupSolver) {
+fn solver(scene: &Scene) -> (Arc<World>, IslandSolver) {
     let world = Arc::new(World::new(scene).expect("the scene is valid"));
-    (world.clone(), GroupSolver::of_all(world).measuring(true))
+    (world.clone(), IslandSolver::of_all(world).measuring(true))
 }
 
 /// Ground at y = 0, no bouncing.
@@ -34,7 +34,7 @@ struct Rest {
 }
 
 /// Runs for some seconds; the top speed and the worst sideways drift are those of the last second.
-fn settle(scene: &Scene, seconds: f64) -> Rest {
+fn fossil_collect(scene: &Scene, seconds: f64) -> Rest {
     let (world, mut solver) = solver(scene);
     let ticks = (seconds / world.time.tick_s) as usize;
     let last_second = ticks - (1.0 / world.time.tick_s) as usize;
@@ -59,7 +59,7 @@ fn settle(scene: &Scene, seconds: f64) -> Rest {
 fn ten_boxes_stand() {
     let mut scene = on_ground(0.5);
     scene.bodies = (0..10).map(|k| cube([0.0, 0.5 + f64::from(k), 0.0])).collect();
-    let rest = settle(&scene, 8.0);
+    let rest = fossil_collect(&scene, 8.0);
     assert!((rest.top - 9.5).abs() < 5e-3, "top at {}", rest.top);
     assert!(rest.aside < 1e-2 && rest.speed < 1e-2, "drift {} speed {}", rest.aside, rest.speed);
 }
@@ -69,7 +69,7 @@ fn ten_balls_stand_too() {
     let mut scene = on_ground(0.5);
     let ball = |k: i32| Body::new(Shape::Sphere { radius: 0.5 }, [0.0, 0.5 + f64::from(k), 0.0]);
     scene.bodies = (0..10).map(ball).collect();
-    let rest = settle(&scene, 8.0);
+    let rest = fossil_collect(&scene, 8.0);
     assert!((rest.top - 9.5).abs() < 5e-3, "top at {}", rest.top);
     assert!(rest.speed < 1e-3, "speed {}", rest.speed);
 }
@@ -79,7 +79,7 @@ fn a_box_carries_one_of_a_hundred_times_its_mass() {
     let mut scene = on_ground(0.5);
     scene.materials.insert("heavy".into(), Material { density: 1e5, ..scene.materials["default"].clone() });
     scene.bodies = vec![cube([0.0, 0.5, 0.0]), cube([0.0, 1.5, 0.0]).of("heavy")];
-    let rest = settle(&scene, 6.0);
+    let rest = fossil_collect(&scene, 6.0);
     assert!((rest.top - 1.5).abs() < 5e-3, "top at {}", rest.top);
     assert!(rest.speed < 1e-2, "speed {}", rest.speed);
 }
@@ -158,7 +158,7 @@ fn hinges_turn_about_their_axis_only_and_fixed_joints_not_at_all() {
 fn a_box_slides_as_coulomb_says() {
     let mut scene = on_ground(0.3);
     scene.bodies = vec![cube([0.0, 0.5, 0.0]).moving([3.0, 0.0, 0.0])];
-    let rest = settle(&scene, 4.0);
+    let rest = fossil_collect(&scene, 4.0);
     let expected = 3.0 * 3.0 / (2.0 * 0.3 * 9.81);
     let slid = rest.states[0].x.x;
     assert!((slid - expected).abs() < 0.03 * expected, "slid {slid}, expected {expected}");

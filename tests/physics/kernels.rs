@@ -1,7 +1,7 @@
 //! Our contact kernels against queries written by others, and against what any contact must satisfy.
 
-use anachron::math::{Quat, Vec3, from_parry, rotation_exp, to_parry, to_parry_pose};
-use anachron::physics::contact::{Manifold, Placed, contact};
+use anachron::base::math::{Quat, Vec3, from_parry, rotation_exp, to_parry, to_parry_pose};
+use anachron::physics::collision::kernels::{Manifold, Placed, contact};
 use anachron::physics::{Shape, World};
 use anachron::scene::{self, Body, Scene};
 use parry3d::query;
@@ -37,7 +37,7 @@ impl Thing {
     }
 
     /// The same with a sign: negative inside.
-    fn clearance(&self, p: Vec3) -> f64 {
+    fn signed_distance(&self, p: Vec3) -> f64 {
         let pose = to_parry_pose(self.x, &self.q);
         let inside = self.shape.to_parry().contains_point(&pose, to_parry(p));
         self.to_surface(p) * if inside { -1.0 } else { 1.0 }
@@ -165,7 +165,7 @@ proptest! {
         let manifold = meet(&a, &b);
         prop_assert_eq!(manifold.points().len(), 1);
         let radius = a.shape.bounding_radius();
-        let expected = b.clearance(a.x) - radius;
+        let expected = b.signed_distance(a.x) - radius;
         prop_assert!((manifold.gap() - expected).abs() < 1e-9, "{} instead of {expected}", manifold.gap());
         if expected > 1e-6 {
             prop_assert!((expected - apart(&a, &b)).abs() < 1e-9);

@@ -1,8 +1,8 @@
-//! What should stand stands, and what should settle settles: columns, stacks, pyramids, bowls, and balls that pile
-//! up for a moment and roll off.
+//! What should stand stands, and what should fossil_collect settles: columns, stacks, pyramids, bowls, and balls that pile
+//! up for a input and roll off.
 
-use anachron::frame::Frame;
-use anachron::math::Vec3;
+use anachron::base::frame::Frame;
+use anachron::base::math::Vec3;
 use anachron::scene::{Body, Material, Scene};
 
 use crate::laws::{

@@ -6,15 +6,15 @@ use std::f64::consts::{FRAC_PI_2, TAU};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use anachron::frame::Frame;
-use anachron::math::{Quat, Vec3, rotation_exp};
+use anachron::base::frame::Frame;
+use anachron::base::math::{Quat, Vec3, rotation_exp};
+use anachron::base::state::BodyState;
 use anachron::overlap::OverlapSettings;
-use anachron::physics::contact::{Manifold, Placed, contact};
+use anachron::physics::collision::kernels::{Manifold, Placed, contact};
+use anachron::physics::island_solver::IslandSolver;
 use anachron::physics::{Shape, World};
 use anachron::scene::{self, Body, Scene, StaticObject};
-use anachron::solver::GroupSolver;
-use anachron::state::BodyState;
-use anachron::{Report, Simulation, Sync};
+use anachron::{Report, Simulation, SyncMode};
 use parry3d::shape::{ConvexPolyhedron, TriMesh};
 use proptest::prelude::*;
 
@@ -78,7 +78,7 @@ impl Thing {
         Placed { shape: &self.shape, x: self.x, q: self.q }
     }
 
-    /// A point of its circle, if it is a ring.
+    /// A point of its directory, if it is a ring.
     fn on_circle(&self, angle: f64) -> Vec3 {
         let Shape::Ring { radius, .. } = self.shape else { panic!("not a ring") };
         self.x + self.q * (along(angle) * radius)
@@ -106,7 +106,7 @@ fn any_ring() -> impl Strategy<Value = Thing> {
 
 fn any_shape() -> impl Strategy<Value = Thing> {
     let corners = [[0.5, 0.1, 0.0], [-0.4, 0.5, 0.1], [-0.3, -0.4, 0.3], [0.0, 0.0, -0.6]];
-    let corners: Vec<_> = corners.iter().map(|p| anachron::math::to_parry(Vec3::from(*p))).collect();
+    let corners: Vec<_> = corners.iter().map(|p| anachron::base::math::to_parry(Vec3::from(*p))).collect();
     let hull = ConvexPolyhedron::from_convex_hull(&corners).expect("it is no flat hull");
     let mesh = TriMesh::new(corners, vec![[0, 1, 2], [0, 2, 3]]).expect("it has triangles");
     let size = || 0.1..0.8f64;
@@ -126,7 +126,7 @@ fn meet(a: &Thing, b: &Thing, reach: f64) -> Manifold {
     contact(&a.placed(), &b.placed(), reach)
 }
 
-/// The smallest gap of a ball of the tube's size that goes once around the circle: what a ring is.
+/// The smallest gap of a ball of the tube's size that goes once around the directory: what a ring is.
 fn gap_of_travelling_ball(ring: &Thing, other: &Thing) -> f64 {
     let Shape::Ring { tube, .. } = ring.shape else { panic!("not a ring") };
     let ball = |angle: f64| Thing {
@@ -142,7 +142,7 @@ fn gap_of_travelling_ball(ring: &Thing, other: &Thing) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// A ring meets anything as a ball would that goes around its circle.
+    /// A ring meets anything as a ball would that goes around its directory.
     #[test]
     fn a_ring_is_a_ball_that_goes_around(
         a in any_ring(), b in any_shape(), x in vector(1.2), turn in vector(3.0), other in vector(3.0),
@@ -155,7 +155,7 @@ proptest! {
         let nearest = far.points().iter().min_by(|p, q| p.gap.total_cmp(&q.gap)).expect("everything is in reach");
         let a = Thing { x: a.x - nearest.normal * (nearest.gap - gap), ..a };
         let expected = gap_of_travelling_ball(&a, &b);
-        // Of more than four points the deepest may go if a neighbour is about as deep. Where the circle itself goes
+        // Of more than four points the deepest may go if a neighbour is about as deep. Where the directory itself goes
         // through edges and surfaces there may be several minima between two samples, and no distance is off by more
         // than half the way between them.
         let pierced = expected < -0.25 * a.shape.thickness();
@@ -195,12 +195,12 @@ proptest! {
 
 #[test]
 fn a_ring_that_lies_flat_keeps_its_points_while_it_shivers() {
-    let floor =
+    let lvt_min =
         Thing { shape: Shape::HalfSpace { normal: Vec3::y() }, x: Vec3::zeros(), q: Quat::identity() };
     let shape = Shape::Ring { radius: RADIUS, tube: TUBE };
     let features = |tilt: Vec3| {
         let lying = Thing { shape: shape.clone(), x: Vec3::y() * TUBE, q: rotation_exp(tilt) };
-        let manifold = meet(&lying, &floor, 1e-3);
+        let manifold = meet(&lying, &lvt_min, 1e-3);
         manifold.points().iter().map(|p| p.feature).collect::<Vec<_>>()
     };
     let flat = features(Vec3::zeros());
@@ -210,11 +210,11 @@ fn a_ring_that_lies_flat_keeps_its_points_while_it_shivers() {
     }
     // On its edge it rolls on one exact point.
     let upright = Thing { shape, x: Vec3::y() * (RADIUS + TUBE), q: rotation_exp(Vec3::new(1.4, 0.3, 0.1)) };
-    let lowest = meet(&upright, &floor, 0.1);
+    let lowest = meet(&upright, &lvt_min, 0.1);
     assert!((lowest.gap() - upright.shape.aabb(upright.x, &upright.q).min.y).abs() < 1e-12);
 }
 
-/// How often the circle of one ring goes through the other: not zero if they are linked.
+/// How often the directory of one ring goes through the other: not zero if they are linked.
 fn linking(a: &BodyState, b: &BodyState, radius: f64) -> i32 {
     let normal = a.q * Vec3::y();
     let point = |at: u32| {
@@ -255,7 +255,7 @@ fn two_links_hang_below_a_hook() {
     let scene = chain_of_two();
     let hang = 2.0 * RADIUS - 2.0 * TUBE;
     let world = Arc::new(World::new(&scene).unwrap());
-    let mut solver = GroupSolver::of_all(world.clone());
+    let mut solver = IslandSolver::of_all(world.clone());
     for _ in 0..world.time.last_tick {
         solver.step();
     }
@@ -270,7 +270,7 @@ fn two_links_hang_below_a_hook() {
     }
 }
 
-/// A link shot through the hole of another that hangs from it takes it along instead of passing through its side.
+/// A link shot through the hole of another that hangs from it takes it along instead of members_in through its side.
 #[test]
 fn a_link_that_is_pulled_hard_takes_the_other_along() {
     let mut scene = crate::laws::weightless(0.3, 0.0);
@@ -286,10 +286,10 @@ fn a_link_that_is_pulled_hard_takes_the_other_along() {
     assert!(a.v.x > 1.0, "{a:?}");
 }
 
-fn run_net(scene: &Scene, sync: Sync, workers: u32, mut see: impl FnMut(&Frame)) -> Report {
+fn run_net(scene: &Scene, sync: SyncMode, workers: u32, mut see: impl FnMut(&Frame)) -> Report {
     let settings = OverlapSettings { workers: Some(workers), ..OverlapSettings::default() };
     let mut simulation = Simulation::new(scene).unwrap().sync(sync);
-    if sync == Sync::Overlap {
+    if sync == SyncMode::Overlap {
         simulation = simulation.overlap(settings);
     }
     let report = simulation.run(|frame| {
@@ -331,7 +331,8 @@ fn no_link_of_a_net_slips_through_another() {
     // Every ring holds two of the next row, one at the end of a row.
     let (rows, across) = (world.bodies.len() / (hooks.len() / 2) + 2, hooks.len() / 2);
     assert_eq!(knotted.len(), (rows - 1) * (2 * across - 1));
-    for (sync, workers) in [(Sync::Overlap, 1), (Sync::Overlap, 2), (Sync::Overlap, 4), (Sync::Sequential, 1)]
+    for (sync, workers) in
+        [(SyncMode::Overlap, 1), (SyncMode::Overlap, 2), (SyncMode::Overlap, 4), (SyncMode::Sequential, 1)]
     {
         let mut seen = 0;
         run_net(&scene, sync, workers, |frame| {
@@ -348,10 +349,11 @@ fn no_link_of_a_net_slips_through_another() {
 #[test]
 fn a_net_has_one_digest_per_number_of_workers() {
     let scene = scenario("chain-net", 60, 0.3, &[]);
-    let first = run_net(&scene, Sync::Overlap, 3, |_| ());
+    let first = run_net(&scene, SyncMode::Overlap, 3, |_| ());
     for cores in [1, 2, 4] {
         let settings = OverlapSettings { workers: Some(3), ..OverlapSettings::default() };
-        let simulation = Simulation::new(&scene).unwrap().sync(Sync::Overlap).overlap(settings).cores(cores);
+        let simulation =
+            Simulation::new(&scene).unwrap().sync(SyncMode::Overlap).overlap(settings).cores(cores);
         assert_eq!(simulation.run(|_| ControlFlow::Continue(())).unwrap().digest, first.digest);
     }
 }
@@ -366,7 +368,7 @@ fn a_ball_rests_in_a_ring() {
     scene.bodies.push(crate::laws::ball(0.5, [0.01, 0.6, -0.02]));
     let (_, last) = crate::laws::run(&scene);
     let state = &last.bodies[0].1;
-    // The middle of the ball is as far from the circle as its radius and the tube's.
+    // The middle of the ball is as far from the directory as its radius and the tube's.
     let height = ((0.5 + TUBE) * (0.5 + TUBE) - RADIUS * RADIUS).sqrt();
     assert!((state.x - Vec3::y() * height).norm() < 5e-3, "{}", state.x);
     assert!(state.v.norm() < 1e-2, "{}", state.v);

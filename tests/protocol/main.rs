@@ -3,7 +3,7 @@
 #[path = "../support/carrier.rs"]
 mod carrier;
 
-mod counters;
+mod lvt_histogram;
 mod model;
 mod paper;
 mod schedules;
@@ -13,4 +13,10 @@ mod tiny_world;
 
 // `shells` compiles sources of the library a second time. They say `crate::`, so what they use is found here; and the
 // locks and atomics of `sync` are not those of the library.
-use anachron::{protocol, time};
+use anachron::{base as library_base, protocol};
+
+/// In the place of the library's `base`: everything of it but the locks and atomics.
+mod base {
+    pub use super::library_base::*;
+    pub(crate) use super::sync;
+}

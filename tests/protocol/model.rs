@@ -6,9 +6,9 @@
 use std::io::Write;
 
 use anachron::protocol::Fault;
-use anachron::verify::walk::{Wish, any_setting};
-use anachron::verify::worlds::SMALL;
-use anachron::verify::{Explored, Move, Play, Promise, Setting, explore, retell, walk};
+use anachron::verify::random_walk::{ConfigRequest, any_config};
+use anachron::verify::configs::SMALL;
+use anachron::verify::{Explored, BodyInput, ModelState, Property, ModelConfig, explore, retell, walk};
 use stateright::{Checker, Model, Property};
 
 /// Prints a line, whatever the test harness holds back.
@@ -22,8 +22,8 @@ macro_rules! say {
 /// More states than any of the small worlds has.
 const STATES_MAX: u64 = 400_000;
 
-fn see_all(setting: &Setting) -> Explored {
-    explore(setting, STATES_MAX, &mut |_| true)
+fn see_all(config: &ModelConfig) -> Explored {
+    explore(config, STATES_MAX, &mut |_| true)
 }
 
 #[test]
@@ -33,11 +33,11 @@ fn every_state_of_the_small_worlds_keeps_every_promise() {
     for family in SMALL {
         let mut sum = Explored::default();
         for seed in family.seeds {
-            let setting = family.setting(*seed, Fault::None);
-            let explored = see_all(&setting);
-            if let Some((broken, way)) = &explored.broken {
-                let (told, _) = retell(&setting, way, false);
-                panic!("{}, seed {seed}: {broken}\n{}", family.name, told.join("\n"));
+            let config = family.config(*seed, Fault::None);
+            let explored = see_all(&config);
+            if let Some((violation, way)) = &explored.violation {
+                let (told, _) = retell(&config, way, false);
+                panic!("{}, seed {seed}: {violation}\n{}", family.name, told.join("\n"));
             }
             assert!(explored.complete, "{}, seed {seed}: more than {STATES_MAX} states", family.name);
             sum.states += explored.states;
@@ -68,19 +68,19 @@ fn every_state_of_the_small_worlds_keeps_every_promise() {
 #[test]
 fn looking_ahead_changes_nothing() {
     for family in SMALL {
-        let setting = family.setting(family.seeds[0], Fault::None);
-        let mut play = Play::new(&setting);
+        let config = family.config(family.seeds[0], Fault::None);
+        let mut state = ModelState::new(&config);
         let mut moves = Vec::new();
         for turn in 0..60usize {
-            play.moves(&setting, &mut moves);
-            let before = play.print(&setting);
+            state.moves(&config, &mut moves);
+            let before = state.print(&config);
             let after: Vec<u128> =
-                moves.iter().map(|next| play.after(&setting, *next).print(&setting)).collect();
+                moves.iter().map(|next| state.after(&config, *next).print(&config)).collect();
             let again: Vec<u128> =
-                moves.iter().map(|next| play.after(&setting, *next).print(&setting)).collect();
-            assert_eq!((before, after), (play.print(&setting), again), "{}, turn {turn}", family.name);
+                moves.iter().map(|next| state.after(&config, *next).print(&config)).collect();
+            assert_eq!((before, after), (state.print(&config), again), "{}, turn {turn}", family.name);
             let Some(next) = moves.get(turn * 7 % moves.len().max(1)) else { break };
-            play = play.after(&setting, *next);
+            state = state.after(&config, *next);
         }
     }
 }
@@ -90,14 +90,14 @@ fn looking_ahead_changes_nothing() {
 fn prompt_answers_leave_out_nothing() {
     for family in SMALL.iter().filter(|family| family.bodies == 2) {
         let seed = family.seeds[0];
-        let prompt = see_all(&family.setting(seed, Fault::None));
+        let prompt = see_all(&family.config(seed, Fault::None));
         if prompt.states > 4_000 {
             continue;
         }
-        let mut setting = family.setting(seed, Fault::None);
-        setting.prompt_answers = false;
-        let late = see_all(&setting);
-        assert!(prompt.broken.is_none() && late.broken.is_none() && late.complete, "{}", family.name);
+        let mut config = family.config(seed, Fault::None);
+        config.prompt_answers = false;
+        let late = see_all(&config);
+        assert!(prompt.violation.is_none() && late.violation.is_none() && late.complete, "{}", family.name);
         assert!(late.states >= prompt.states, "{}: {} and {}", family.name, late.states, prompt.states);
         assert_eq!(late.ends, prompt.ends, "{}, seed {seed}", family.name);
     }
@@ -106,13 +106,13 @@ fn prompt_answers_leave_out_nothing() {
 /// A state for stateright, told apart by its print.
 #[derive(Clone)]
 struct State {
-    play: Play,
+    state: ModelState,
     print: u128,
 }
 
 impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:032x} at {}", self.print, self.play.gvt())
+        write!(f, "{:032x} at {}", self.print, self.state.gvt())
     }
 }
 
@@ -129,54 +129,54 @@ impl std::hash::Hash for State {
 }
 
 /// The same model behind stateright's trait.
-struct Behind(Setting);
+struct Behind(ModelConfig);
 
 impl Behind {
-    fn state(&self, play: Play) -> State {
-        let print = play.print(&self.0);
-        State { play, print }
+    fn state(&self, state: ModelState) -> State {
+        let print = state.print(&self.0);
+        State { state, print }
     }
 }
 
-fn kept(state: &State, promise: Promise) -> bool {
-    state.play.broken().is_none_or(|broken| broken.promise != promise)
+fn kept(state: &State, property: Property) -> bool {
+    state.state.violation().is_none_or(|violation| violation.property != property)
 }
 
 impl Model for Behind {
     type State = State;
-    type Action = Move;
+    type BodyInput = Action;
 
     fn init_states(&self) -> Vec<State> {
-        vec![self.state(Play::new(&self.0))]
+        vec![self.state(ModelState::new(&self.0))]
     }
 
-    fn actions(&self, state: &State, actions: &mut Vec<Move>) {
-        state.play.moves(&self.0, actions);
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        state.state.moves(&self.0, actions);
     }
 
-    fn next_state(&self, state: &State, next: Move) -> Option<State> {
-        Some(self.state(state.play.after(&self.0, next)))
+    fn next_state(&self, state: &State, next: Action) -> Option<State> {
+        Some(self.state(state.state.after(&self.0, next)))
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always("no deadlock, no lock leaks", |model: &Behind, state: &State| {
                 let mut moves = Vec::new();
-                state.play.moves(&model.0, &mut moves);
-                let is_end = moves.is_empty() && state.play.broken().is_none();
-                !is_end || state.play.ended_well(&model.0)
+                state.state.moves(&model.0, &mut moves);
+                let is_end = moves.is_empty() && state.state.violation().is_none();
+                !is_end || state.state.ended_well(&model.0)
             }),
-            Property::always(Promise::CommittedIsReference.name(), |_, state: &State| {
-                kept(state, Promise::CommittedIsReference)
+            Property::always(Property::CommittedIsReference.name(), |_, state: &State| {
+                kept(state, Property::CommittedIsReference)
             }),
-            Property::always(Promise::GvtIsKept.name(), |_, state: &State| kept(state, Promise::GvtIsKept)),
-            Property::always(Promise::ToldOnce.name(), |_, state: &State| kept(state, Promise::ToldOnce)),
-            Property::always(Promise::PastIsSettled.name(), |_, state: &State| {
-                kept(state, Promise::PastIsSettled)
+            Property::always(Property::GvtIsKept.name(), |_, state: &State| kept(state, Property::GvtIsKept)),
+            Property::always(Property::ToldOnce.name(), |_, state: &State| kept(state, Property::ToldOnce)),
+            Property::always(Property::PastIsSettled.name(), |_, state: &State| {
+                kept(state, Property::PastIsSettled)
             }),
-            Property::always(Promise::NoPanic.name(), |_, state: &State| kept(state, Promise::NoPanic)),
+            Property::always(Property::NoPanic.name(), |_, state: &State| kept(state, Property::NoPanic)),
             Property::sometimes("the end is reached", |model: &Behind, state: &State| {
-                state.play.gvt() == model.0.limits.last_tick
+                state.state.gvt() == model.0.limits.last_tick
             }),
         ]
     }
@@ -186,11 +186,11 @@ impl Model for Behind {
 fn stateright_sees_the_same_states() {
     for family in SMALL {
         let seed = family.seeds[0];
-        let ours = explore(&family.setting(seed, Fault::None), 6_000, &mut |_| true);
+        let ours = explore(&family.config(seed, Fault::None), 6_000, &mut |_| true);
         if !ours.complete {
             continue;
         }
-        let model = Behind(family.setting(seed, Fault::None));
+        let model = Behind(family.config(seed, Fault::None));
         let checker = model.checker().threads(2).spawn_bfs().join();
         checker.assert_properties();
         say!("{:36} {:>8} states", family.name, checker.unique_state_count());
@@ -202,27 +202,27 @@ fn stateright_sees_the_same_states() {
 fn stateright_finds_faults() {
     let family = SMALL.iter().find(|family| family.name == "two bodies, window 2").unwrap();
     let checker =
-        Behind(family.setting(0, Fault::DetectorDoesNotApply)).checker().threads(2).spawn_bfs().join();
-    let found = checker.discovery(Promise::CommittedIsReference.name()).expect("stateright finds it too");
+        Behind(family.config(0, Fault::DetectorDoesNotApply)).checker().threads(2).spawn_bfs().join();
+    let found = checker.discovery(Property::CommittedIsReference.name()).expect("stateright finds it too");
     say!("{} moves", found.into_actions().len());
 }
 
-/// How a fault shows: where, which promise is broken, and in how many moves.
-fn catch(fault: Fault) -> Option<(String, Promise, usize)> {
+/// How a fault shows: where, which property is violation, and in how many moves.
+fn catch(fault: Fault) -> Option<(String, Property, usize)> {
     for family in SMALL {
         for seed in family.seeds.iter().take(1) {
-            let setting = family.setting(*seed, fault);
-            let explored = explore(&setting, 2_500, &mut |_| true);
-            if let Some((broken, way)) = explored.broken {
-                return Some((family.name.to_owned(), broken.promise, way.len()));
+            let config = family.config(*seed, fault);
+            let explored = explore(&config, 2_500, &mut |_| true);
+            if let Some((violation, way)) = explored.violation {
+                return Some((family.name.to_owned(), violation.property, way.len()));
             }
         }
     }
-    let wish = Wish { fault, ..Wish::default() };
+    let request = ConfigRequest { fault, ..ConfigRequest::default() };
     for seed in 0..3_000 {
-        let setting = any_setting(seed, &wish);
-        if let Some((broken, way)) = walk(&setting, seed).broken {
-            return Some((format!("random world {seed}"), broken.promise, way.len()));
+        let config = any_config(seed, &request);
+        if let Some((violation, way)) = walk(&config, seed).violation {
+            return Some((format!("random world {seed}"), violation.property, way.len()));
         }
     }
     None
@@ -231,11 +231,11 @@ fn catch(fault: Fault) -> Option<(String, Promise, usize)> {
 #[test]
 fn every_fault_is_caught() {
     let mut missed = Vec::new();
-    say!("{:26} {:34} {:>6}  broken promise", "fault", "shows in", "moves");
+    say!("{:26} {:34} {:>6}  violation property", "fault", "shows in", "moves");
     for fault in Fault::ALL {
         match catch(*fault) {
-            Some((place, promise, moves)) => {
-                say!("{:26} {place:34} {moves:>6}  {}", fault.name(), promise.name());
+            Some((place, property, moves)) => {
+                say!("{:26} {place:34} {moves:>6}  {}", fault.name(), property.name());
             }
             None => {
                 say!("{:26} nowhere", fault.name());

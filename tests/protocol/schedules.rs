@@ -4,9 +4,9 @@
 //!
 //! `ANACHRON_CASES=100 cargo test --release --test protocol schedules` looks a hundred times as long as usual.
 
-use anachron::executor::adversary::Adversary;
-use anachron::verify::walk::{Wish, any_setting, choose};
-use anachron::verify::{Move, Play, Setting, retell};
+use anachron::executor::adversarial_schedule::AdversarialSchedule;
+use anachron::verify::random_walk::{ConfigRequest, any_config, choose};
+use anachron::verify::{BodyInput, ModelState, ModelConfig, retell};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
@@ -26,15 +26,15 @@ struct World {
 }
 
 impl World {
-    fn setting(&self) -> Setting {
-        let wish = Wish {
+    fn config(&self) -> ModelConfig {
+        let request = ConfigRequest {
             entities: Some(self.entities),
             buckets: Some(self.buckets),
             ticks: Some(self.ticks),
             window: Some(self.window),
-            ..Wish::default()
+            ..ConfigRequest::default()
         };
-        any_setting(self.seed, &wish)
+        any_config(self.seed, &request)
     }
 }
 
@@ -77,30 +77,30 @@ impl ReferenceStateMachine for Worlds {
 
 /// A world that is being played, and the way so far.
 struct Playing {
-    setting: Setting,
-    play: Play,
-    way: Vec<Move>,
+    config: ModelConfig,
+    state: ModelState,
+    way: Vec<Action>,
 }
 
 impl Playing {
     /// Goes on for so many moves; says whether that was the end.
-    fn go_on(&mut self, adversary: &mut Adversary, count: usize) -> bool {
+    fn go_on(&mut self, schedule: &mut AdversarialSchedule, count: usize) -> bool {
         let mut moves = Vec::new();
         for _ in 0..count {
-            self.play.moves(&self.setting, &mut moves);
-            let Some(next) = choose(adversary, &moves) else { return true };
+            self.state.moves(&self.config, &mut moves);
+            let Some(next) = choose(schedule, &moves) else { return true };
             self.way.push(next);
-            self.play.go(&self.setting, next);
+            self.state.go(&self.config, next);
             self.check();
         }
         false
     }
 
     fn check(&self) {
-        if let Some(broken) = self.play.broken() {
-            let told = retell(&self.setting, &self.way, true).0;
+        if let Some(violation) = self.state.violation() {
+            let told = retell(&self.config, &self.way, true).0;
             let from = told.len().saturating_sub(80);
-            panic!("{broken}\n{:?}\n...\n{}", self.setting, told[from..].join("\n"));
+            panic!("{violation}\n{:?}\n...\n{}", self.config, told[from..].join("\n"));
         }
     }
 }
@@ -112,19 +112,19 @@ impl StateMachineTest for Promises {
     type Reference = Worlds;
 
     fn init_test(world: &World) -> Playing {
-        let setting = world.setting();
-        Playing { play: Play::new(&setting), setting, way: Vec::new() }
+        let config = world.config();
+        Playing { state: ModelState::new(&config), config, way: Vec::new() }
     }
 
     fn apply(mut playing: Playing, _: &World, stretch: Stretch) -> Playing {
-        playing.go_on(&mut Adversary::new(stretch.order), stretch.moves as usize);
+        playing.go_on(&mut AdversarialSchedule::new(stretch.order), stretch.moves as usize);
         playing
     }
 
     fn teardown(mut playing: Playing, world: World) {
         // Every schedule ends, and ends well; where all speculate on everything that may be far away.
-        if playing.go_on(&mut Adversary::new(world.seed), END_MAX) {
-            assert!(playing.play.ended_well(&playing.setting), "a bad end of {:?}", playing.setting);
+        if playing.go_on(&mut AdversarialSchedule::new(world.seed), END_MAX) {
+            assert!(playing.state.ended_well(&playing.config), "a bad end of {:?}", playing.config);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What several threads share, under a scheduler that tries their interleavings: counters, the locks of the shared
+//! What several threads share, under a scheduler that tries their interleavings: the LVT histogram, the locks of the shared
 //! table, the waiting room at the bound; and a whole run with a thread for every entity.
 //!
 //! The source files are those of the library, compiled once more against shuttle's locks and atomics. A failure
@@ -7,33 +7,33 @@
 // A test may fail by any means.
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../src/protocol/counters.rs"]
+#[path = "../../src/runtime/lvt_histogram.rs"]
 #[allow(dead_code)]
-mod counters;
-#[path = "../../src/shared_table.rs"]
+mod lvt_histogram;
+#[path = "../../src/runtime/shared_tvht.rs"]
 #[allow(dead_code)]
-mod shared_table;
-#[path = "../../src/waiting.rs"]
-mod waiting;
+mod shared_tvht;
+#[path = "../../src/runtime/lvt_waiters.rs"]
+mod lvt_waiters;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 use anachron::protocol::{
-    self, Dynamics, Entity, EntityId, Fault, Grid, Limits, Message, Outbox, Place, Stats, Step,
+    self, Dynamics, Entity, EntityId, Fault, Grid, Limits, Message, Outbox, BodyIndex, Stats, Step,
 };
-use anachron::time::Tick;
-use anachron::verify::tiny::{Course, Reference, Tiny, stir};
-use counters::Counters;
-use shared_table::SharedTable;
+use anachron::base::time::Tick;
+use anachron::verify::toy_model::{ToyPath, Reference, ToyModel, mix};
+use lvt_histogram::LvtHistogram;
+use shared_tvht::SharedTable;
 use shuttle::sync::mpsc::{Receiver, Sender, channel};
 use shuttle::sync::{Mutex, atomic};
 use shuttle::thread;
-use waiting::WaitingRoom;
+use lvt_waiters::LvtWaiters;
 
 /// Whether a body of code fails under some schedule: a deadlock, or an assertion. Where one thread at the wrong
-/// moment is enough, few schedules find it.
+/// input is enough, few schedules find it.
 fn fails(body: impl Fn() + Send + Sync + 'static) -> bool {
     catch_unwind(AssertUnwindSafe(|| shuttle::check_pct(body, 5_000, 2))).is_err()
 }
@@ -42,33 +42,33 @@ fn fails(body: impl Fn() + Send + Sync + 'static) -> bool {
 /// rise of the minimum is lost, though a scan may be put off because another is under way; and the minimum never
 /// overtakes anybody.
 fn walk_to_the_end(walkers: u32, last: Tick) {
-    let counters = Arc::new(Counters::new(walkers, 3, 0, last));
+    let lvt_histogram = Arc::new(LvtHistogram::new(walkers, 3, 0, last));
     let places: Arc<Vec<atomic::AtomicU64>> =
         Arc::new((0..walkers).map(|_| atomic::AtomicU64::new(0)).collect());
     let walk = |me: usize| {
-        let (counters, places) = (counters.clone(), places.clone());
+        let (lvt_histogram, places) = (lvt_histogram.clone(), places.clone());
         move || {
             let mut at = 0;
             while at < last {
-                let floor = counters.now().floor;
-                if at - floor >= 2 {
+                let lvt_min = lvt_histogram.times().lvt_min;
+                if at - lvt_min >= 2 {
                     thread::yield_now();
                     continue;
                 }
                 places[me].store(at + 1, SeqCst);
-                let is_last = counters.shift(at, at + 1);
+                let is_last = lvt_histogram.shift(at, at + 1);
                 at += 1;
                 if is_last {
-                    counters.advance();
+                    lvt_histogram.advance();
                 }
-                let gvt = counters.gvt();
+                let gvt = lvt_histogram.gvt();
                 assert!(places.iter().all(|place| place.load(SeqCst) >= gvt), "{gvt} overtakes somebody");
             }
         }
     };
     let walkers: Vec<_> = (0..walkers as usize).map(|me| thread::spawn(walk(me))).collect();
     walkers.into_iter().for_each(|walker| walker.join().unwrap());
-    assert_eq!(counters.gvt(), last, "the last rise was lost");
+    assert_eq!(lvt_histogram.gvt(), last, "the last rise was lost");
 }
 
 #[test]
@@ -81,35 +81,35 @@ fn no_rise_of_the_minimum_is_lost() {
 /// Somebody outside is let in while another walks: from then on the minimum stays where he holds it. `looks`: he
 /// looks for the minimum afterwards, because a search may have been put off while he was let in.
 fn act_from_outside(looks: bool) {
-    let counters = Arc::new(Counters::new(1, 4, 0, 4));
+    let lvt_histogram = Arc::new(LvtHistogram::new(1, 4, 0, 4));
     let walker = {
-        let counters = counters.clone();
+        let lvt_histogram = lvt_histogram.clone();
         thread::spawn(move || {
             for at in 0..4 {
-                if counters.shift(at, at + 1) {
-                    counters.advance();
+                if lvt_histogram.shift(at, at + 1) {
+                    lvt_histogram.advance();
                 }
             }
         })
     };
-    let held = counters.hold(2);
+    let held = lvt_histogram.pin(2);
     if looks {
-        counters.advance();
+        lvt_histogram.advance();
     }
     match held {
         Ok(held) => {
             for _ in 0..3 {
-                assert!(counters.gvt() <= 2, "nobody waited");
+                assert!(lvt_histogram.gvt() <= 2, "nobody waited");
                 thread::yield_now();
             }
-            if counters.leave(held) {
-                counters.advance();
+            if lvt_histogram.remove(held) {
+                lvt_histogram.advance();
             }
         }
         Err(gvt) => assert!(gvt > 2),
     }
     walker.join().unwrap();
-    assert_eq!(counters.gvt(), 4, "the last rise was lost");
+    assert_eq!(lvt_histogram.gvt(), 4, "the last rise was lost");
 }
 
 #[test]
@@ -121,32 +121,32 @@ fn who_acts_from_outside_holds_the_minimum() {
 
 /// One waits for the other to come to tick 1. `is_careful`: the time is read again after registering.
 fn wait_for_the_other(is_careful: bool) {
-    let counters = Arc::new(Counters::new(2, 4, 0, 4));
-    let room = Arc::new(WaitingRoom::default());
+    let lvt_histogram = Arc::new(LvtHistogram::new(2, 4, 0, 4));
+    let room = Arc::new(LvtWaiters::default());
     let (wake, woken) = channel();
-    counters.shift(0, 2);
+    lvt_histogram.shift(0, 2);
     let other = {
-        let (counters, room) = (counters.clone(), room.clone());
+        let (lvt_histogram, room) = (lvt_histogram.clone(), room.clone());
         thread::spawn(move || {
-            if counters.shift(0, 1)
-                && let Some(now) = counters.advance()
+            if lvt_histogram.shift(0, 1)
+                && let Some(now) = lvt_histogram.advance()
             {
-                room.reached(now.floor).into_iter().for_each(|id| wake.send(id).unwrap());
+                room.reached(now.lvt_min).into_iter().for_each(|id| wake.send(id).unwrap());
             }
             // Kept until the end: who waits for a wake-up that never comes must not be told that nobody is left.
             wake
         })
     };
-    let floor = counters.now().floor;
+    let lvt_min = lvt_histogram.times().lvt_min;
     let waits = match is_careful {
-        true => room.register(EntityId(0), 1, || counters.now().floor),
-        false => room.register(EntityId(0), 1, move || floor),
+        true => room.register(EntityId(0), 1, || lvt_histogram.times().lvt_min),
+        false => room.register(EntityId(0), 1, move || lvt_min),
     };
     if waits {
         // The other side of the channel lives in the thread's result: nobody hangs up.
         assert_eq!(woken.recv().unwrap(), EntityId(0));
     }
-    assert!(counters.now().floor >= 1);
+    assert!(lvt_histogram.times().lvt_min >= 1);
     drop(other.join().unwrap());
 }
 
@@ -157,47 +157,47 @@ fn no_wake_up_at_the_bound_is_lost() {
     assert!(fails(|| wait_for_the_other(false)), "who does not look again can sleep for ever");
 }
 
-fn world(bodies: u32, seed: u64, fault: Fault) -> Tiny {
-    Tiny { bodies, seed, rounds: 2, room: 6, sparse: 1, sticky: 1000, bumpy: 1000, last_tick: 3, fault }
+fn world(bodies: u32, seed: u64, fault: Fault) -> ToyModel {
+    ToyModel { bodies, seed, rounds: 2, room: 6, sparse: 1, sticky: 1000, bumpy: 1000, last_tick: 3, fault }
 }
 
-fn limits(tiny: &Tiny) -> Limits {
+fn limits(toy: &ToyModel) -> Limits {
     Limits {
         window: 2,
         contact_window: None,
         stride_min: 1,
         adaptive: true,
-        last_tick: tiny.last_tick,
+        last_tick: toy.last_tick,
         alone_until: Tick::MAX,
     }
 }
 
-fn table(tiny: &Tiny, buckets: u32) -> SharedTable<Tiny> {
-    let radii: Vec<f64> = (0..tiny.bodies).map(|body| tiny.radius(body)).collect();
+fn table(toy: &ToyModel, buckets: u32) -> SharedTable<ToyModel> {
+    let radii: Vec<f64> = (0..toy.bodies).map(|body| toy.radius(body)).collect();
     SharedTable::new(Grid::new(&radii, 0.5, buckets))
 }
 
 /// Everybody writes its first flight at the same time, each over several buckets. Whoever touches at the first tick
 /// is told once, not twice and not never.
 fn write_at_once(seed: u64, fault: Fault) {
-    let tiny = Arc::new(world(3, seed, fault));
-    let table = Arc::new(table(&tiny, 4));
-    let write = |(id, start): (u32, (Place, Course))| {
-        let (tiny, table) = (tiny.clone(), table.clone());
+    let toy = Arc::new(world(3, seed, fault));
+    let table = Arc::new(table(&toy, 4));
+    let write = |(id, start): (u32, (BodyIndex, ToyPath))| {
+        let (toy, table) = (toy.clone(), table.clone());
         thread::spawn(move || {
             let mut entity = Entity::new(EntityId(id), vec![start].into()).with_fault(fault);
-            let now = protocol::Now { gvt: 0, floor: 0 };
-            let Step::Write(plan) = entity.step(&*tiny, &limits(&tiny), now, &mut Outbox::default()) else {
+            let now = protocol::VirtualTimes { gvt: 0, lvt_min: 0 };
+            let Step::Write(plan) = entity.step(&*toy, &limits(&toy), now, &mut Outbox::default()) else {
                 panic!("it may step");
             };
-            let (_, written) = table.write(&*tiny, plan, 0);
-            let met = written.found.iter().map(|found| (found.own, found.stranger().0));
+            let (_, written) = table.write(&*toy, plan, 0);
+            let met = written.found.iter().map(|found| (found.own, found.remote().0));
             met.filter(|_| written.last == 0).collect::<Vec<_>>()
         })
     };
-    let start = tiny.start();
+    let start = toy.start();
     let writers: Vec<_> = (0..).zip(start.iter().copied()).map(write).collect();
-    let mut told: Vec<(Place, Place)> = writers
+    let mut told: Vec<(BodyIndex, BodyIndex)> = writers
         .into_iter()
         .flat_map(|writer| writer.join().unwrap())
         .map(|(a, b)| (a.min(b), a.max(b)))
@@ -207,7 +207,7 @@ fn write_at_once(seed: u64, fault: Fault) {
     for a in 0..start.len() {
         for b in a + 1..start.len() {
             let (one, other) = ((start[a].0, &start[a].1), (start[b].0, &start[b].1));
-            if tiny.first_touch(one, other, 0, 0).is_some() {
+            if toy.first_touch(one, other, 0, 0).is_some() {
                 expected.push((start[a].0, start[b].0));
             }
         }
@@ -227,58 +227,58 @@ fn the_locks_of_the_table_neither_block_nor_lose() {
 
 /// Something on its way to an entity.
 enum Mail {
-    Letter(EntityId, Message<Tiny>),
+    Letter(EntityId, Message<ToyModel>),
     WakeUp,
     End,
 }
 
 /// What the threads of a run share.
 struct Shell {
-    tiny: Tiny,
+    toy: ToyModel,
     limits: Limits,
-    counters: Counters,
-    table: SharedTable<Tiny>,
-    room: WaitingRoom,
+    lvt_histogram: LvtHistogram,
+    table: SharedTable<ToyModel>,
+    room: LvtWaiters,
     mailboxes: Vec<Sender<Mail>>,
     unfinished: atomic::AtomicU32,
-    log: Mutex<Vec<Vec<(Tick, Course)>>>,
+    log: Mutex<Vec<Vec<(Tick, ToyPath)>>>,
 }
 
 impl Shell {
-    fn carry_out(&self, id: EntityId, out: &mut Outbox<Tiny>) {
+    fn carry_out(&self, id: EntityId, out: &mut Outbox<ToyModel>) {
         let mut log = self.log.lock().unwrap();
-        for (body, tick) in out.landed.drain(..) {
+        for (body, tick) in out.flights_retracted.drain(..) {
             log[body as usize].retain(|(from, _)| *from <= tick);
         }
-        for (body, tick, course) in out.took_off.drain(..) {
-            log[body as usize].push((tick, course.expect("nobody vanishes")));
+        for (body, tick, path) in out.flights_started.drain(..) {
+            log[body as usize].push((tick, path.expect("nobody vanishes")));
         }
         drop(log);
         let mut gvt_may_move = false;
         if let Some((from, to)) = out.counted.take() {
-            self.counters.enter(to.expect("nobody vanishes"));
-            gvt_may_move = self.counters.leave(from.expect("nobody appears"));
+            self.lvt_histogram.add(to.expect("nobody vanishes"));
+            gvt_may_move = self.lvt_histogram.remove(from.expect("nobody appears"));
         }
-        for (to, letter) in out.messages.drain(..) {
-            let _ = self.mailboxes[to.0 as usize].send(Mail::Letter(id, letter));
+        for (to, message) in out.messages.drain(..) {
+            let _ = self.mailboxes[to.0 as usize].send(Mail::Letter(id, message));
         }
-        if gvt_may_move && let Some(now) = self.counters.advance() {
-            for woken in self.room.reached(now.floor) {
+        if gvt_may_move && let Some(now) = self.lvt_histogram.advance() {
+            for woken in self.room.reached(now.lvt_min) {
                 let _ = self.mailboxes[woken.0 as usize].send(Mail::WakeUp);
             }
         }
     }
 
     /// An entity's thread: handles its mail, steps when there is none, and sleeps when it may not.
-    fn live(&self, mut entity: Entity<Tiny>, mail: &Receiver<Mail>) -> Stats {
+    fn live(&self, mut entity: Entity<ToyModel>, mail: &Receiver<Mail>) -> Stats {
         let (id, mut out) = (entity.id(), Outbox::default());
         let (mut is_ready, mut was_done) = (true, false);
         loop {
             let next = if is_ready { mail.try_recv().ok() } else { Some(mail.recv().unwrap()) };
             match next {
-                Some(Mail::End) => return entity.finish(&self.tiny),
-                Some(Mail::Letter(from, letter)) => {
-                    entity.handle(from, letter, &mut out);
+                Some(Mail::End) => return entity.finish(&self.toy),
+                Some(Mail::Letter(from, message)) => {
+                    entity.handle(from, message, &mut out);
                     is_ready = true;
                 }
                 Some(Mail::WakeUp) => is_ready = true,
@@ -297,37 +297,37 @@ impl Shell {
     }
 
     /// Steps. Says whether it should be tried again.
-    fn step(&self, entity: &mut Entity<Tiny>, out: &mut Outbox<Tiny>) -> bool {
-        let counters::Now { gvt, floor } = self.counters.now();
-        entity.settle(gvt);
-        match entity.step(&self.tiny, &self.limits, protocol::Now { gvt, floor }, out) {
+    fn step(&self, entity: &mut Entity<ToyModel>, out: &mut Outbox<ToyModel>) -> bool {
+        let lvt_histogram::VirtualTimes { gvt, lvt_min } = self.lvt_histogram.times();
+        entity.fossil_collect(gvt);
+        match entity.step(&self.toy, &self.limits, protocol::VirtualTimes { gvt, lvt_min }, out) {
             Step::Write(plan) => {
-                let (plan, written) = self.table.write(&self.tiny, plan, gvt);
+                let (plan, written) = self.table.write(&self.toy, plan, gvt);
                 entity.written(plan, written, out);
                 true
             }
-            Step::WaitFor(tick) => !self.room.register(entity.id(), tick, || self.counters.now().floor),
-            Step::Owes | Step::Done => false,
+            Step::AwaitLvtMin(tick) => !self.room.register(entity.id(), tick, || self.lvt_histogram.times().lvt_min),
+            Step::AwaitAcks | Step::Done => false,
         }
     }
 }
 
 /// A run with a thread for every entity must commit the reference.
 fn run(bodies: u32, seed: u64) {
-    let tiny = world(bodies, seed, Fault::None);
-    let start = tiny.start();
+    let toy = world(bodies, seed, Fault::None);
+    let start = toy.start();
     let (mailboxes, mail): (Vec<_>, Vec<_>) = (0..bodies).map(|_| channel()).unzip();
     let shell = Arc::new(Shell {
-        limits: limits(&tiny),
-        counters: Counters::new(bodies, 2, 0, tiny.last_tick),
-        table: table(&tiny, 3),
-        room: WaitingRoom::default(),
+        limits: limits(&toy),
+        lvt_histogram: LvtHistogram::new(bodies, 2, 0, toy.last_tick),
+        table: table(&toy, 3),
+        room: LvtWaiters::default(),
         mailboxes,
         unfinished: atomic::AtomicU32::new(bodies),
-        log: Mutex::new(start.iter().map(|(_, course)| vec![(0, *course)]).collect()),
-        tiny: tiny.clone(),
+        log: Mutex::new(start.iter().map(|(_, path)| vec![(0, *path)]).collect()),
+        toy: toy.clone(),
     });
-    let live = |(id, (start, mail)): (u32, ((Place, Course), Receiver<Mail>))| {
+    let live = |(id, (start, mail)): (u32, ((BodyIndex, ToyPath), Receiver<Mail>))| {
         let shell = shell.clone();
         thread::spawn(move || shell.live(Entity::new(EntityId(id), vec![start].into()), &mail))
     };
@@ -335,25 +335,25 @@ fn run(bodies: u32, seed: u64) {
     let mut stats = Stats::default();
     lives.into_iter().for_each(|life| stats.add(&life.join().unwrap()));
     let log = shell.log.lock().unwrap();
-    let mut reference = Reference::new(&tiny);
-    while reference.tick <= tiny.last_tick {
-        let course = |courses: &Vec<(Tick, Course)>| {
-            let (_, course) =
-                courses.iter().rfind(|(from, _)| *from <= reference.tick).expect("all have begun");
-            (course.place_at(reference.tick), course.number)
+    let mut reference = Reference::new(&toy);
+    while reference.tick <= toy.last_tick {
+        let path = |paths: &Vec<(Tick, ToyPath)>| {
+            let (_, path) =
+                paths.iter().rfind(|(from, _)| *from <= reference.tick).expect("all have begun");
+            (path.place_at(reference.tick), path.number)
         };
-        let found: Vec<_> = log.iter().map(course).collect();
+        let found: Vec<_> = log.iter().map(path).collect();
         let expected: Vec<_> = reference.places().into_iter().map(|(_, at, number)| (at, number)).collect();
         assert_eq!(found, expected, "tick {}", reference.tick);
         reference.advance(&[]);
     }
-    assert_eq!((stats.touches, stats.repeated), (reference.touches, 0));
+    assert_eq!((stats.touches, stats.repeated_events), (reference.touches, 0));
 }
 
 #[test]
 fn a_thread_for_every_entity_commits_the_reference() {
     for round in 0..120 {
-        let seed = stir(&[round]);
+        let seed = mix(&[round]);
         shuttle::check_random(move || run(2 + (round % 2) as u32, seed), 25);
         shuttle::check_pct(move || run(2 + (round % 2) as u32, seed), 10, 4);
     }

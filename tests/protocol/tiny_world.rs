@@ -1,5 +1,5 @@
-//! The protocol with a tiny world behind it instead of rigid bodies: everything that is lost, doubled, stale or
-//! out of order shows, in very many runs, under an adversary that keeps only the order of messages between each
+//! The protocol with a toy world behind it instead of rigid bodies: everything that is lost, doubled, stale or
+//! out of order shows, in very many runs, under an schedule that keeps only the order of messages between each
 //! two entities.
 //!
 //! A failure prints the smallest case it found. `ANACHRON_CASES=100 cargo test --release --test protocol tiny_world`
@@ -8,17 +8,17 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anachron::protocol::{Fault, Stats};
-use anachron::verify::tiny::Tiny;
+use anachron::verify::toy_model::ToyModel;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
 use crate::carrier::Way;
 
-fn any_world() -> impl Strategy<Value = Tiny> {
+fn any_world() -> impl Strategy<Value = ToyModel> {
     let chance = |often: &'static [u64]| prop::sample::select(often);
     let density = (chance(&[1, 2, 5, 20]), chance(&[2, 4, 16, 1000]), chance(&[4, 20, 1000]));
     (2..=12u32, any::<u64>().no_shrink(), 1..=4u32, 2..=60i64, density, 1..=40u64).prop_map(
-        |(bodies, seed, rounds, room, (sparse, sticky, bumpy), last_tick)| Tiny {
+        |(bodies, seed, rounds, room, (sparse, sticky, bumpy), last_tick)| ToyModel {
             bodies,
             seed,
             rounds,
@@ -57,8 +57,8 @@ fn any_way() -> impl Strategy<Value = Way> {
     )
 }
 
-fn check(tiny: &Tiny, way: &Way) -> Result<Stats, String> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| crate::carrier::check(tiny, way)));
+fn check(toy: &ToyModel, way: &Way) -> Result<Stats, String> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| crate::carrier::check(toy, way)));
     outcome.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         Err(format!("panic: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?")))
@@ -71,29 +71,29 @@ fn every_order_commits_the_reference() {
         .map_or(1, |text| text.parse().expect("ANACHRON_CASES is a whole number"));
     let config = Config { cases: 1500 * patience, failure_persistence: None, ..Config::default() };
     let total = std::cell::Cell::new(Stats::default());
-    let outcome = TestRunner::new(config).run(&(any_world(), any_way()), |(tiny, way)| {
+    let outcome = TestRunner::new(config).run(&(any_world(), any_way()), |(toy, way)| {
         let mut sum = total.get();
-        sum.add(&check(&tiny, &way).map_err(TestCaseError::fail)?);
+        sum.add(&check(&toy, &way).map_err(TestCaseError::fail)?);
         total.set(sum);
         Ok(())
     });
-    if let Err(TestError::Fail(reason, (tiny, way))) = &outcome {
-        panic!("{reason}\n{tiny:?}\n{way:?}");
+    if let Err(TestError::Fail(reason, (toy, way))) = &outcome {
+        panic!("{reason}\n{toy:?}\n{way:?}");
     }
     outcome.expect("no case is given up");
     let Stats {
         primary_rollbacks,
         secondary_rollbacks,
         antievents,
-        standings,
+        ghosts,
         touches,
         actions,
-        handovers,
+        migrations,
         ..
     } = total.get();
     println!(
-        "{touches} touches, {antievents} antievents, {standings} standings, {primary_rollbacks} + {secondary_rollbacks} rollbacks, {actions} actions from outside, {handovers} handovers"
+        "{touches} touches, {antievents} antievents, {ghosts} ghosts, {primary_rollbacks} + {secondary_rollbacks} rollbacks, {actions} actions from outside, {migrations} migrations"
     );
-    let all = [primary_rollbacks, secondary_rollbacks, antievents, standings, touches, actions, handovers];
+    let all = [primary_rollbacks, secondary_rollbacks, antievents, ghosts, touches, actions, migrations];
     assert!(all.iter().all(|count| *count > 1000), "runs in which nothing goes wrong prove nothing: {all:?}");
 }

@@ -1,14 +1,14 @@
 //! More small scenes, and measurements, for the laws of physics.
 
-use anachron::frame::Frame;
-use anachron::math::{Vec3, rotation_exp};
+use anachron::base::frame::Frame;
+use anachron::base::math::{Vec3, rotation_exp};
+use anachron::base::state::BodyState;
 use anachron::physics::World;
-use anachron::physics::measure::Totals;
+use anachron::physics::energy::Totals;
 use anachron::scenarios::{Request, build};
 use anachron::scene::{Body, Scene, Shape, StaticObject};
-use anachron::state::BodyState;
 
-pub use crate::scenes::{G, ball, floor, run, run_with, scene, walls};
+pub use crate::scenes::{G, ball, lvt_min, run, run_with, scene, walls};
 
 /// The same without gravity.
 pub fn weightless(friction: f64, restitution: f64) -> Scene {

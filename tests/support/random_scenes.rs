@@ -3,7 +3,7 @@
 //! Every body is drawn from the seed and its own number, so a scene with fewer bodies is the same scene without
 //! the last ones. That is what lets a failure shrink.
 
-use anachron::math::{Vec3, rotation_exp};
+use anachron::base::math::{Vec3, rotation_exp};
 use anachron::scene::{Body, Material, ResponseSettings, Scene, Shape, StaticObject};
 
 /// A small generator of random numbers.
@@ -253,16 +253,16 @@ fn plane(normal: [f64; 3], position: [f64; 3]) -> StaticObject {
 }
 
 fn add_statics(scene: &mut Scene, kind: Kind, random: &mut Random) {
-    let floor = plane([0.0, 1.0, 0.0], [0.0; 3]);
+    let lvt_min = plane([0.0, 1.0, 0.0], [0.0; 3]);
     match kind {
-        Kind::Heap | Kind::Columns => scene.statics.push(floor),
+        Kind::Heap | Kind::Columns => scene.statics.push(lvt_min),
         Kind::Lattice | Kind::Overlap | Kind::Bullets => {
             if random.chance(0.4) {
-                scene.statics.push(floor);
+                scene.statics.push(lvt_min);
             }
         }
         Kind::Gas | Kind::Giants => {
-            scene.statics.push(floor);
+            scene.statics.push(lvt_min);
             let (low, high) = (-2.0, 14.0);
             for axis in 0..3 {
                 for (at, sign) in [(low, 1.0), (high, -1.0)] {

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use anachron::executor::chaos::Order;
-use anachron::executor::crowd::Tuning;
+use anachron::executor::single_thread::Order;
 use anachron::protocol::Stats;
+use anachron::runtime::shared::Tuning;
 use anachron::tvht::Lane;
 use proptest::prelude::*;
 

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use anachron::digest::Digest;
-use anachron::frame::Frame;
-use anachron::ids::BodyId;
+use anachron::base::digest::Digest;
+use anachron::base::frame::Frame;
+use anachron::base::ids::BodyId;
+use anachron::base::state::BodyState;
 use anachron::record::{RecordError, Recording, RecordingWriter, Summary};
 use anachron::scene::{Body, Scene, Shape};
-use anachron::state::BodyState;
 
 /// The summary of every recording made here.
 pub const DONE: Summary = Summary { digest: Digest(0x0123_4567_89ab_cdef), interrupted: false };

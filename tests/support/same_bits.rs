@@ -1,24 +1,25 @@
 //! Runs a scene by speculation and compares every frame and the tally with the reference, while watching that
-//! the promises of the protocol hold at every moment.
+//! the promises of the protocol hold at every input.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use anachron::RunError;
-use anachron::executor::chaos::{Glimpse, Order, run_watched};
-use anachron::executor::crowd::Tuning;
+use anachron::base::frame::Frame;
+use anachron::base::state::STATE_FIELDS;
+use anachron::base::time::Tick;
+use anachron::executor::single_thread::{Order, StepView, run_watched};
 use anachron::executor::{Job, Tally, sequential};
-use anachron::frame::Frame;
 use anachron::physics::World;
 use anachron::protocol::{Entity, Stats};
+use anachron::rigid::RigidModel;
+use anachron::runtime::shared::Tuning;
 use anachron::scene::Scene;
-use anachron::state::STATE_FIELDS;
-use anachron::time::Tick;
 
 /// What the sequential executor commits.
 pub struct Reference {
-    pub world: Arc<World>,
+    pub model: RigidModel,
     pub frames: Vec<Frame>,
     pub tally: Result<Tally, RunError>,
 }
@@ -26,16 +27,16 @@ pub struct Reference {
 impl Reference {
     #[allow(dead_code)]
     pub fn new(scene: &Scene) -> Self {
-        Self::of(Arc::new(World::new(scene).expect("the scene is valid")))
+        Self::of(RigidModel::new(Arc::new(World::new(scene).expect("the scene is valid"))))
     }
 
-    pub fn of(world: Arc<World>) -> Self {
+    pub fn of(model: RigidModel) -> Self {
         let mut frames = Vec::new();
-        let tally = sequential::run(&world, None, &mut |frame| {
+        let tally = sequential::run(&model, None, &mut |frame| {
             frames.push(frame);
             ControlFlow::Continue(())
         });
-        Reference { world, frames, tally }
+        Reference { model, frames, tally }
     }
 
     /// Runs the same by speculation. Says what differs first, or which promise was broken.
@@ -48,9 +49,9 @@ impl Reference {
     }
 
     fn compare_unguarded(&self, tuning: &Tuning, order: Order) -> Result<Stats, String> {
-        let mut guard = Guard::new(&self.world, tuning);
+        let mut guard = Guard::new(&self.model.world, tuning);
         let (mut next, mut wrong) = (0, None);
-        let job = Job { world: &self.world, tuning, inputs: None };
+        let job = Job { model: &self.model, tuning, inputs: None };
         let outcome = run_watched(job, order, &mut |glimpse| guard.see(glimpse), &mut |frame| {
             wrong = self
                 .frames
@@ -116,14 +117,14 @@ impl Guard {
         }
     }
 
-    fn see(&mut self, glimpse: &Glimpse) {
-        let gvt = glimpse.commons.counters.gvt();
+    fn see(&mut self, glimpse: &StepView) {
+        let gvt = glimpse.shared.lvt_histogram.gvt();
         assert!(gvt >= self.gvt, "global virtual time fell from {} to {gvt}", self.gvt);
         let acted = &glimpse.entities[glimpse.acted.0 as usize];
-        let is_there = acted.is_vacant() || acted.lvt() >= gvt;
+        let is_there = acted.is_retired() || acted.lvt() >= gvt;
         assert!(is_there, "{} was cut back to {}, below {gvt}", acted.id(), acted.lvt());
         if gvt > self.gvt {
-            let is_behind = |entity: &&Entity<World>| !entity.is_vacant() && entity.lvt() < gvt;
+            let is_behind = |entity: &&Entity<RigidModel>| !entity.is_retired() && entity.lvt() < gvt;
             let behind = glimpse.entities.iter().find(is_behind);
             assert!(behind.is_none(), "{gvt} is settled, but {:?} is not there yet", behind.map(|e| e.id()));
             self.gvt = gvt;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use anachron::frame::Frame;
+use anachron::base::frame::Frame;
 use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
 use anachron::{Report, Simulation};
 
@@ -21,7 +21,7 @@ pub fn ball(radius: f64, position: [f64; 3]) -> Body {
     Body::new(Shape::Sphere { radius }, position)
 }
 
-pub fn floor() -> StaticObject {
+pub fn lvt_min() -> StaticObject {
     StaticObject::new(Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3])
 }
 

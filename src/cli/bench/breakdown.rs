@@ -13,7 +13,7 @@ use super::runner::Runner;
 use crate::bench::breakdown::{Activity, shares};
 use crate::bench::plot::Plot;
 use crate::bench::{Section, Spread, Table};
-use crate::executor::{Simulation, Sync, Tracer};
+use crate::executor::{Simulation, SyncMode, Tracer};
 use crate::scenarios::{self, Request};
 
 /// Scenarios and numbers of bodies, if none is named.
@@ -66,7 +66,7 @@ fn one(
     for done in 0..total {
         let at = done % cores.len();
         let tracer = Arc::new(Tracer::new(1));
-        let simulation = Simulation::new(&scene)?.sync(Sync::Timewarp).cores(cores[at] as usize);
+        let simulation = Simulation::new(&scene)?.sync(SyncMode::Timewarp).cores(cores[at] as usize);
         simulation.traced(tracer.clone()).run(|_| match runner.is_interrupted() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -114,7 +114,7 @@ fn section(
         words: vec![format!(
             "Shares of the time of all cores, median of {repeat} traced runs; clocks are read between phases, which \
              makes short ones look longer. Collision checking is the search in the table; rollback is the handling \
-             of events, antievents and standings. Gaps of 5 us and more count as idle, shorter ones as messages. \
+             of events, antievents and ghosts. Gaps of 5 us and more count as idle, shorter ones as messages. \
              Frames are evaluated beside the cores and not counted. The paper states for cylinders with 500 bodies \
              that collision checking takes more than half, and integration and rollback little."
         )],

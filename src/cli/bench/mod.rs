@@ -49,7 +49,7 @@ pub(super) struct Arguments {
 /// What all measurements take.
 #[derive(Args, Clone)]
 struct Common {
-    /// How often each run is repeated; the median counts
+    /// How often each run is repeated_events; the median counts
     #[arg(long, value_name = "R", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000), global = true)]
     repeat: u32,
     /// How long to simulate; as suits the scenario if not given
@@ -64,7 +64,7 @@ struct Common {
 }
 
 impl Common {
-    /// How long to simulate a scenario: long enough for something to happen, short enough to be repeated.
+    /// How long to simulate a scenario: long enough for something to happen, short enough to be repeated_events.
     fn seconds_of(&self, scenario: &str) -> f64 {
         self.seconds.unwrap_or(if scenario == "cylinders" { 3.0 } else { 2.0 })
     }
@@ -195,14 +195,14 @@ struct Shelf {
 impl Shelf {
     /// Makes sure that results can be written before anything is measured.
     fn open(folder: PathBuf, machine: Machine) -> Result<Self, Failure> {
-        let refused = |error: std::io::Error| {
+        let rejected = |error: std::io::Error| {
             let name = folder.display();
             Failure::bad_input(format_args!("--out: cannot write into {name}: {error}; name another folder"))
         };
-        fs::create_dir_all(&folder).map_err(refused)?;
+        fs::create_dir_all(&folder).map_err(rejected)?;
         let text =
             serde_json::to_string_pretty(&machine).expect("invariant: numbers and texts can be written");
-        fs::write(folder.join("machine.json"), text + "\n").map_err(refused)?;
+        fs::write(folder.join("machine.json"), text + "\n").map_err(rejected)?;
         Ok(Shelf { folder, machine })
     }
 

@@ -15,7 +15,7 @@ use super::runner::Runner;
 use crate::base::math::Vec3;
 use crate::bench::paper::{SHARED_SCENES, SharedScene};
 use crate::bench::{Section, Spread};
-use crate::executor::{Simulation, Sync};
+use crate::executor::{Simulation, SyncMode};
 use crate::overlap::{OverlapSettings, OverlapSummary, Violation};
 use crate::scenarios::{self, Request};
 use crate::scene::Scene;
@@ -53,7 +53,7 @@ impl Default for Arguments {
 
 /// What is shown over time, averaged over some ticks.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Moment {
+pub(super) struct ResponseInput {
     pub time_s: f64,
     /// The slowest worker's processor time and the time between ticks, milliseconds per tick.
     pub tick_ms: f64,
@@ -76,7 +76,7 @@ pub(super) struct Shared {
     /// The slowest worker and what is between ticks, per tick: what a tick takes if each worker has a core.
     pub alone_ms: Spread,
     pub summary: OverlapSummary,
-    pub moments: Vec<Moment>,
+    pub moments: Vec<ResponseInput>,
     pub ticks: u64,
 }
 
@@ -171,7 +171,7 @@ fn diagonal(scene: &Scene) -> f64 {
     (high - low).norm()
 }
 
-/// Runs the scene once. `alone` are the positions of the bodies by one worker, moment by moment.
+/// Runs the scene once. `alone` are the positions of the bodies by one worker, input by input.
 fn share(
     runner: &Runner,
     scene: &Scene,
@@ -179,18 +179,18 @@ fn share(
     alone: &mut Vec<Vec<Vec3>>,
 ) -> Result<Shared, Failure> {
     let settings = OverlapSettings { workers: Some(workers), measures: true, ..OverlapSettings::default() };
-    let simulation = Simulation::new(scene)?.sync(Sync::Overlap).overlap(settings);
+    let simulation = Simulation::new(scene)?.sync(SyncMode::Overlap).overlap(settings);
     simulation.check()?;
     let world = simulation.world().clone();
     let ticks = world.time.last_tick.max(1);
     let every = ticks.div_ceil(POINTS);
-    let mut moments: Vec<Moment> = Vec::new();
+    let mut moments: Vec<ResponseInput> = Vec::new();
     let mut sum = OverlapSummary::default();
     let mut since = None;
     let is_reference = workers == 1 && alone.is_empty();
     let begun = Instant::now();
     let mut on_tick = |tick: u64,
-                       bridge: &crate::overlap_bridge::Bridge,
+                       bridge: &crate::overlap_bridge::OverlapCoordinator,
                        report: &crate::overlap_bridge::TickReport| {
         if since.is_none() {
             sum = OverlapSummary::new(bridge.chosen());
@@ -207,7 +207,7 @@ fn share(
             if is_reference {
                 alone.push(positions.collect());
             }
-            moments.push(Moment {
+            moments.push(ResponseInput {
                 time_s: world.time.span_s(0, tick + 1),
                 tick_ms: sum.slowest_cpu_s / number * 1e3,
                 residual: sum.residual_mean.unwrap_or(0.0),

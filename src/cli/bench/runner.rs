@@ -1,4 +1,4 @@
-//! Runs cases as processes of their own, interleaved and repeated, and reads what they say of themselves.
+//! Runs cases as processes of their own, interleaved and repeated_events, and reads what they say of themselves.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -62,7 +62,7 @@ mod with_rapier {
     use crate::overlap::Engine;
     use crate::overlap::rapier::RapierEngine;
     use crate::physics::World;
-    use crate::physics::island_solver::GroupSolver;
+    use crate::physics::island_solver::IslandSolver;
     use crate::scenarios::{self, Request};
 
     /// Scenario, bodies, and how many seconds it is before something is worth measuring.
@@ -130,7 +130,7 @@ mod with_rapier {
             let from = after(&world);
             let (mut ours, mut theirs) = (Steps::default(), Steps::default());
             for _ in 0..common.repeat {
-                let mut solver = GroupSolver::of_all(world.clone());
+                let mut solver = IslandSolver::of_all(world.clone());
                 let mut rapier = RapierEngine::of_all(&world);
                 for (place, state) in from.iter().enumerate() {
                     Engine::set_state(&mut solver, place as u32, state);
@@ -167,7 +167,7 @@ mod with_rapier {
 
     /// The states at the end of the scene, by the group solver.
     fn after(world: &Arc<World>) -> Vec<BodyState> {
-        let mut solver = GroupSolver::of_all(world.clone());
+        let mut solver = IslandSolver::of_all(world.clone());
         for _ in 0..world.time.last_tick {
             solver.step();
         }

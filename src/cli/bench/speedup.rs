@@ -13,7 +13,7 @@ use super::runner::{Case, Measured, Runner, timewarp};
 use crate::bench::plot::{Plot, Point, Style};
 use crate::bench::projection::{Costs, Projected, project};
 use crate::bench::{Section, Spread, Table, paper};
-use crate::executor::{Simulation, Sync, Tracer, Tuning};
+use crate::executor::{Simulation, SyncMode, Tracer, Tuning};
 use crate::runtime::task_graph::{GraphRecorder, TaskGraph};
 use crate::scenarios::{self, Request};
 
@@ -250,14 +250,14 @@ fn record(runner: &Runner, scenario: &str, bodies: u32, seconds: f64) -> Result<
     let tuning = Tuning::default();
     let tracer = Arc::new(Tracer::with_graph(1, GraphRecorder::new(TASKS_MAX, tuning.window)));
     let simulation =
-        Simulation::new(&scene)?.sync(Sync::Timewarp).cores(1).tuning(tuning).traced(tracer.clone());
+        Simulation::new(&scene)?.sync(SyncMode::Timewarp).cores(1).tuning(tuning).traced(tracer.clone());
     let report = simulation
         .run(|_| if runner.is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })?;
     if runner.is_interrupted() {
         return Err(Failure::failed("interrupted").ending_with(Exit::Interrupted));
     }
     let mut graph = tracer.graph().map(GraphRecorder::graph).unwrap_or_default();
-    let busy_s = report.census.and_then(|census| census.cores.first().and_then(|core| core.busy_s));
+    let busy_s = report.run_stats.and_then(|run_stats| run_stats.cores.first().and_then(|core| core.busy_s));
     if let Some(busy_s) = busy_s {
         graph.cap_to((busy_s * 1e9) as u64);
     }

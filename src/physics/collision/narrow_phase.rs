@@ -7,15 +7,15 @@ use crate::base::math::Vec3;
 use crate::base::state::BodyState;
 use crate::physics::collision::kernels::{Manifold, Placed, contact};
 use crate::physics::shape::Shape;
-use crate::physics::world::{BodyDef, Rule, StaticDef};
+use crate::physics::world::{BodyDef, ContactRule, StaticDef};
 
 /// Whether two balls touch: the predicate below for the most common pair, from positions and velocities alone.
 /// The angular velocities of balls do not show along the line of centres.
 #[inline]
-pub(crate) fn balls_touch(rule: &Rule, radii: f64, xa: Vec3, va: Vec3, xb: Vec3, vb: Vec3) -> bool {
+pub(crate) fn balls_touch(rule: &ContactRule, radii: f64, xa: Vec3, va: Vec3, xb: Vec3, vb: Vec3) -> bool {
     let d = xa - xb;
     let d2 = d.norm_squared();
-    let reached = radii + rule.margin;
+    let reached = radii + rule.margin_m;
     if d2 >= reached * reached {
         return false;
     }
@@ -25,38 +25,44 @@ pub(crate) fn balls_touch(rule: &Rule, radii: f64, xa: Vec3, va: Vec3, xb: Vec3,
 
 /// Bodies with this gap that separate at this speed no longer touch.
 #[inline]
-pub(crate) fn parting_speed(rule: &Rule, gap: f64) -> f64 {
-    rule.separating + rule.lingering * (-gap).max(0.0)
+pub(crate) fn parting_speed(rule: &ContactRule, gap: f64) -> f64 {
+    rule.separation_speed_mps + rule.overlap_rate_hz * (-gap).max(0.0)
 }
 
 /// Where two bodies touch: nearer than the margin and not flying apart. `a` has the smaller id.
 #[inline]
-pub fn touching(rule: &Rule, a: &BodyDef, sa: &BodyState, b: &BodyDef, sb: &BodyState) -> Option<Manifold> {
+pub fn touching(
+    rule: &ContactRule,
+    a: &BodyDef,
+    sa: &BodyState,
+    b: &BodyDef,
+    sb: &BodyState,
+) -> Option<Manifold> {
     debug_assert!(a.id < b.id, "pairs are evaluated with the smaller id first");
     let radii = a.radius + b.radius;
     if let (Shape::Sphere { .. }, Shape::Sphere { .. }) = (&a.shape, &b.shape) {
         let touch = balls_touch(rule, radii, sa.x, sa.v, sb.x, sb.v);
         return touch.then(|| contact(&place(a, sa), &place(b, sb), f64::INFINITY));
     }
-    let reached = radii + rule.margin;
+    let reached = radii + rule.margin_m;
     if (sa.x - sb.x).norm_squared() >= reached * reached {
         return None;
     }
-    let manifold = contact(&place(a, sa), &place(b, sb), rule.reach);
+    let manifold = contact(&place(a, sa), &place(b, sb), rule.speculative_m);
     let touches = manifold.points().iter().any(|p| {
         let approach = sa.velocity_at(p.point - sa.x) - sb.velocity_at(p.point - sb.x);
-        p.gap < rule.margin && approach.dot(&p.normal) < parting_speed(rule, p.gap)
+        p.gap < rule.margin_m && approach.dot(&p.normal) < parting_speed(rule, p.gap)
     });
     touches.then_some(manifold)
 }
 
 /// Where a body touches static geometry.
 #[inline]
-pub fn touching_static(rule: &Rule, a: &BodyDef, sa: &BodyState, b: &StaticDef) -> Option<Manifold> {
-    let manifold = contact(&place(a, sa), &Placed { shape: &b.shape, x: b.x, q: b.q }, rule.reach);
+pub fn touching_static(rule: &ContactRule, a: &BodyDef, sa: &BodyState, b: &StaticDef) -> Option<Manifold> {
+    let manifold = contact(&place(a, sa), &Placed { shape: &b.shape, x: b.x, q: b.q }, rule.speculative_m);
     let touches = manifold.points().iter().any(|p| {
         let approach = sa.velocity_at(p.point - sa.x);
-        p.gap < rule.margin && approach.dot(&p.normal) < parting_speed(rule, p.gap)
+        p.gap < rule.margin_m && approach.dot(&p.normal) < parting_speed(rule, p.gap)
     });
     touches.then_some(manifold)
 }

@@ -14,7 +14,7 @@ const LINEAR_MAX: usize = 12;
 
 /// Finds static geometry near a box.
 #[derive(Clone)]
-pub(crate) struct StaticIndex {
+pub(crate) struct StaticBvh {
     /// Copies have the same number, others have another.
     number: u64,
     /// Bounds by position in the world's list.
@@ -24,7 +24,7 @@ pub(crate) struct StaticIndex {
     tree: Option<Bvh>,
 }
 
-impl StaticIndex {
+impl StaticBvh {
     pub fn new(statics: &[StaticDef]) -> Self {
         let bounds: Vec<Aabb> = statics.iter().map(|s| s.shape.aabb(s.x, &s.q)).collect();
         let is_everywhere = |at: &usize| matches!(statics[*at].shape, Shape::HalfSpace { .. });
@@ -36,7 +36,7 @@ impl StaticIndex {
             Bvh::from_iter(BvhBuildStrategy::Binned, leaves.map(|at| (at, leaf(at))))
         });
         static BUILT: AtomicU64 = AtomicU64::new(0);
-        StaticIndex { number: BUILT.fetch_add(1, Relaxed), bounds, everywhere, tree }
+        StaticBvh { number: BUILT.fetch_add(1, Relaxed), bounds, everywhere, tree }
     }
 
     /// What was found by one with another number may be something else.

@@ -5,7 +5,7 @@
 
 use crate::base::math::Vec3;
 use crate::base::time::Tick;
-use crate::physics::collision::kernels::{Placed, clearance};
+use crate::physics::collision::kernels::{Placed, signed_distance};
 use crate::physics::collision::narrow_phase::{balls_touch, touching, touching_static};
 use crate::physics::flight::{Flight, FlightCursor};
 use crate::physics::shape::Shape;
@@ -48,7 +48,7 @@ fn near_ticks(world: &World, a: Flying, b: Flying, from: Tick, to: Tick) -> Opti
     let g = world.gravity.amax();
     let scale =
         xa.amax().max(xb.amax()) + (a.1.origin.v.amax() + b.1.origin.v.amax()) * span + g * span * span;
-    let reach = a.0.radius + b.0.radius + world.rule.margin + SLACK_M + SLACK_SHARE * scale;
+    let reach = a.0.radius + b.0.radius + world.rule.margin_m + SLACK_M + SLACK_SHARE * scale;
     // |d + u s|^2 < reach^2
     let (speed2, approach, excess) = (u.norm_squared(), d.dot(&u), d.norm_squared() - reach * reach);
     if speed2 == 0.0 {
@@ -64,7 +64,8 @@ fn near_ticks(world: &World, a: Flying, b: Flying, from: Tick, to: Tick) -> Opti
     if let (Shape::Sphere { .. }, Shape::Sphere { .. }) = (&a.0.shape, &b.0.shape) {
         // Balls that part faster than the rule's limit do not touch, and they never slow down. The limit times
         // the distance is largest at half the reach.
-        let limit = world.rule.separating * reach + world.rule.lingering * (0.25 * reach * reach);
+        let limit =
+            world.rule.separation_speed_mps * reach + world.rule.overlap_rate_hz * (0.25 * reach * reach);
         leaves = leaves.min((limit - approach) / speed2);
     }
     if leaves < -world.time.tick_s || enters > span + world.time.tick_s {
@@ -79,9 +80,9 @@ fn near_ticks(world: &World, a: Flying, b: Flying, from: Tick, to: Tick) -> Opti
 
 /// The first tick of `from..=to` at which a body touches static geometry. The flight does not begin after `from`.
 pub fn first_static_touch(world: &World, (body, flight): Flying, from: Tick, to: Tick) -> Option<Tick> {
-    let bounds = flight.swept_aabb(world, body, from, to).grown(world.rule.vicinity);
+    let bounds = flight.swept_aabb(world, body, from, to).grown(world.rule.broad_margin_m);
     let mut near = Vec::new();
-    world.static_index.near(&bounds, &mut near);
+    world.static_bvh.near(&bounds, &mut near);
     let mut earliest = None;
     for object in near.into_iter().map(|at| &world.statics[at as usize]) {
         // Nobody needs to know what comes after the earliest touch found so far.
@@ -106,7 +107,7 @@ fn first_touch_with(
     let mut cursor = FlightCursor::new(*flight);
     let mut tick = from;
     while tick <= to {
-        if let Some(ticks) = calm_ticks(world, (body, flight), object, tick) {
+        if let Some(ticks) = contact_free_ticks(world, (body, flight), object, tick) {
             if ticks >= (to - tick) as f64 {
                 return None;
             }
@@ -123,25 +124,25 @@ fn first_touch_with(
 
 /// For how many ticks from `tick` on a body does not touch static geometry for certain; nothing if it may be touching
 /// it now.
-fn calm_ticks(world: &World, (body, flight): Flying, object: &StaticDef, tick: Tick) -> Option<f64> {
+fn contact_free_ticks(world: &World, (body, flight): Flying, object: &StaticDef, tick: Tick) -> Option<f64> {
     let x = flight.position_at(world, tick);
-    let (normal, distance) = clearance(x, &Placed { shape: &object.shape, x: object.x, q: object.q });
+    let (normal, distance) = signed_distance(x, &Placed { shape: &object.shape, x: object.x, q: object.q });
     let slack = SLACK_M + SLACK_SHARE * (x.amax() + distance.abs());
-    let room = distance - body.radius - world.rule.margin - slack;
+    let room = distance - body.radius - world.rule.margin_m - slack;
     if room <= 0.0 {
         return None;
     }
     let v = flight.velocity_at(world, tick);
     let safe = match object.shape {
         Shape::Mesh(_) | Shape::Ring { .. } => crossing_seconds(room, v, world.gravity),
-        _ => safe_seconds(room, normal, v, world.gravity),
+        _ => contact_free_s(room, normal, v, world.gravity),
     };
     Some((safe / world.time.tick_s).floor() - 1.0)
 }
 
 /// How long a point stays above the plane `room` below it, for a plane that bounds a convex shape: infinite if
 /// it never comes down.
-fn safe_seconds(room: f64, normal: Vec3, v: Vec3, gravity: Vec3) -> f64 {
+fn contact_free_s(room: f64, normal: Vec3, v: Vec3, gravity: Vec3) -> f64 {
     let (speed, half_pull) = (normal.dot(&v), 0.5 * normal.dot(&gravity));
     let discriminant = speed * speed - 4.0 * half_pull * room;
     if discriminant < 0.0 {

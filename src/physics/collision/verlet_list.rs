@@ -12,7 +12,7 @@ use crate::base::parallel;
 use crate::base::time::Tick;
 use crate::physics::collision::broad_phase::Grid;
 use crate::physics::{Aabb, Flight, World};
-use crate::protocol::Place;
+use crate::protocol::BodyIndex;
 
 /// Room to move on every side, as a share of the radius of a body.
 const ROOM: f64 = 0.25;
@@ -34,14 +34,14 @@ const ROUNDING: f64 = 1e-12;
 pub(crate) struct Neighbours {
     grid: Grid,
     /// By the first body of the crew.
-    known: BTreeMap<Place, Neighbourhood>,
+    known: BTreeMap<BodyIndex, Neighbourhood>,
 }
 
 /// The room everybody had when neighbours were looked for, and who was found.
 #[derive(Default)]
 pub(crate) struct Neighbourhood {
     /// Who they were, and how far each reached: bodies that come late may be others in another world.
-    bodies: Vec<(Place, f64)>,
+    bodies: Vec<(BodyIndex, f64)>,
     /// The number of the static geometry that they were among.
     statics: u64,
     /// Where each may be, all of it, and where its middle may be.
@@ -72,8 +72,8 @@ impl Neighbours {
     }
 
     /// Who may touch whom at `tick`.
-    pub fn at(&mut self, world: &World, tick: Tick, crew: &[(Place, Flight)]) -> &Neighbourhood {
-        let first = crew.first().map_or(Place::MAX, |(first, _)| *first);
+    pub fn at(&mut self, world: &World, tick: Tick, crew: &[(BodyIndex, Flight)]) -> &Neighbourhood {
+        let first = crew.first().map_or(BodyIndex::MAX, |(first, _)| *first);
         if self.known.len() >= KNOWN_MAX && !self.known.contains_key(&first) {
             self.known.clear();
         }
@@ -87,7 +87,7 @@ impl Neighbourhood {
     /// Pairs of bodies that are near enough to touch, in no order.
     pub fn find_pairs(&self, pairs: &mut Vec<(u32, u32)>) {
         let at = |number: u32| self.positions[number as usize];
-        parallel::find(pairs, self.pairs.len(), |range, found| {
+        parallel::par_collect(pairs, self.pairs.len(), |range, found| {
             for &Pair { a, b, near } in &self.pairs[range] {
                 if (at(a) - at(b)).norm_squared() < near {
                     found.push((a, b));
@@ -102,9 +102,9 @@ impl Neighbourhood {
     }
 
     /// Brings what is known up to a tick.
-    fn follow(&mut self, grid: &mut Grid, world: &World, tick: Tick, crew: &[(Place, Flight)]) {
-        parallel::fill(&mut self.positions, crew.len(), |at| crew[at].1.position_at(world, tick));
-        let is_same = self.statics == world.static_index.number()
+    fn follow(&mut self, grid: &mut Grid, world: &World, tick: Tick, crew: &[(BodyIndex, Flight)]) {
+        parallel::par_fill(&mut self.positions, crew.len(), |at| crew[at].1.position_at(world, tick));
+        let is_same = self.statics == world.static_bvh.number()
             && self.bodies.len() == crew.len()
             && self.bodies.iter().zip(crew).all(|(known, (body, _))| *known == (*body, reach(world, *body)));
         if !is_same {
@@ -126,7 +126,7 @@ impl Neighbourhood {
     }
 
     /// Gives some new rooms, and finds out who is near them there.
-    fn move_house(&mut self, world: &World, tick: Tick, crew: &[(Place, Flight)], escaped: &[u32]) {
+    fn move_house(&mut self, world: &World, tick: Tick, crew: &[(BodyIndex, Flight)], escaped: &[u32]) {
         for number in escaped.iter().map(|number| *number as usize) {
             self.rooms[number] = room(world, tick, &crew[number], self.positions[number]);
             self.cages[number] = cage(&self.rooms[number], self.bodies[number].1);
@@ -146,7 +146,7 @@ impl Neighbourhood {
                     pairs.push(Pair::of(world, bodies, own.min(other), own.max(other)));
                 }
             }
-            world.static_index.near(room, &mut found);
+            world.static_bvh.near(room, &mut found);
             with_statics.extend(found.iter().map(|object| (own, *object)));
         }
         with_statics.sort_unstable();
@@ -156,21 +156,21 @@ impl Neighbourhood {
     }
 
     /// Gives everybody a new room.
-    fn look(&mut self, grid: &mut Grid, world: &World, tick: Tick, crew: &[(Place, Flight)]) {
-        self.statics = world.static_index.number();
+    fn look(&mut self, grid: &mut Grid, world: &World, tick: Tick, crew: &[(BodyIndex, Flight)]) {
+        self.statics = world.static_bvh.number();
         self.bodies.clear();
         self.bodies.extend(crew.iter().map(|(body, _)| (*body, reach(world, *body))));
         self.has_moved.clear();
         self.has_moved.resize(crew.len(), false);
         let Neighbourhood { bodies, rooms, cages, positions, pairs, with_statics, .. } = self;
-        parallel::fill(rooms, crew.len(), |at| room(world, tick, &crew[at], positions[at]));
-        parallel::fill(cages, crew.len(), |at| cage(&rooms[at], bodies[at].1));
+        parallel::par_fill(rooms, crew.len(), |at| room(world, tick, &crew[at], positions[at]));
+        parallel::par_fill(cages, crew.len(), |at| cage(&rooms[at], bodies[at].1));
         pairs.clear();
         pairs.extend(grid.overlapping(rooms).iter().map(|(a, b)| Pair::of(world, bodies, *a, *b)));
-        parallel::find(with_statics, rooms.len(), |range, found| {
+        parallel::par_collect(with_statics, rooms.len(), |range, found| {
             let mut near = Vec::new();
             for at in range {
-                world.static_index.near(&rooms[at], &mut near);
+                world.static_bvh.near(&rooms[at], &mut near);
                 found.extend(near.iter().map(|object| (at as u32, *object)));
             }
         });
@@ -178,17 +178,17 @@ impl Neighbourhood {
 }
 
 impl Pair {
-    fn of(world: &World, bodies: &[(Place, f64)], a: u32, b: u32) -> Self {
+    fn of(world: &World, bodies: &[(BodyIndex, f64)], a: u32, b: u32) -> Self {
         let radius = |number: u32| world.bodies[bodies[number as usize].0 as usize].radius;
-        let reached = radius(a) + radius(b) + world.rule.margin;
+        let reached = radius(a) + radius(b) + world.rule.margin_m;
         Pair { a, b, near: reached * reached * NEARER }
     }
 }
 
 /// How far from its middle a body may touch something.
 #[inline]
-fn reach(world: &World, body: Place) -> f64 {
-    world.bodies[body as usize].radius + world.rule.vicinity
+fn reach(world: &World, body: BodyIndex) -> f64 {
+    world.bodies[body as usize].radius + world.rule.broad_margin_m
 }
 
 /// Where the middle of a body that reaches so far may be in its room. Far from the origin numbers are rounded to more
@@ -198,7 +198,7 @@ fn cage(room: &Aabb, reach: f64) -> Aabb {
 }
 
 /// Room for where a body is about to go.
-fn room(world: &World, tick: Tick, (body, flight): &(Place, Flight), x: Vec3) -> Aabb {
+fn room(world: &World, tick: Tick, (body, flight): &(BodyIndex, Flight), x: Vec3) -> Aabb {
     let ticks = (tick - flight.since).clamp(DRIFT_TICKS.0, DRIFT_TICKS.1);
     let ahead_s = ticks as f64 * world.time.tick_s;
     let drift = flight.velocity_at(world, tick) * ahead_s + world.gravity * (0.5 * ahead_s * ahead_s);
@@ -248,7 +248,7 @@ mod tests {
             back in prop::option::of(1..40u64),
         ) {
             let world = walled(0.7, start.len());
-            let mut crew: Vec<(Place, Flight)> =
+            let mut crew: Vec<(BodyIndex, Flight)> =
                 (0..).zip(start.iter().map(|(x, v)| flying(0, *x, *v))).collect();
             let begun = crew.clone();
             let mut neighbours = Neighbours::default();

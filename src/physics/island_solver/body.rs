@@ -6,37 +6,43 @@ use crate::physics::{BodyDef, Inertia};
 
 /// Velocity and angular velocity.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Motion {
+pub(super) struct Velocity {
     pub v: Vec3,
     pub w: Vec3,
 }
 
-impl Motion {
-    pub const NONE: Motion = Motion { v: Vec3::new(0.0, 0.0, 0.0), w: Vec3::new(0.0, 0.0, 0.0) };
+impl Velocity {
+    pub const NONE: Velocity = Velocity { v: Vec3::new(0.0, 0.0, 0.0), w: Vec3::new(0.0, 0.0, 0.0) };
 }
 
 /// How a body resists.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Resistance {
+pub(super) struct SolverMass {
     pub inv_mass: f64,
     pub inv_inertia: Mat3,
 }
 
-impl Resistance {
+impl SolverMass {
     /// What never moves.
     pub fn fixed() -> Self {
-        Resistance { inv_mass: 0.0, inv_inertia: Mat3::zeros() }
+        SolverMass { inv_mass: 0.0, inv_inertia: Mat3::zeros() }
     }
 
     pub fn of(body: &BodyDef, q: &Quat) -> Self {
-        Resistance { inv_mass: body.inv_mass, inv_inertia: body.inertia.world_inverse(q) }
+        SolverMass { inv_mass: body.inv_mass, inv_inertia: body.inertia.world_inverse(q) }
     }
 }
 
 /// The state after a tick of length `h` with the velocities `motion`, moved besides by `shift`. Keeps the angular
 /// momentum of bodies that tumble.
 #[inline]
-pub(super) fn moved(body: &BodyDef, state: &BodyState, motion: &Motion, shift: &Motion, h: f64) -> BodyState {
+pub(super) fn moved(
+    body: &BodyDef,
+    state: &BodyState,
+    motion: &Velocity,
+    shift: &Velocity,
+    h: f64,
+) -> BodyState {
     let x = state.x + (motion.v + shift.v) * h;
     let turn = (motion.w + shift.w) * h;
     if turn == Vec3::zeros() {

@@ -5,7 +5,7 @@ use crate::base::math::Vec3;
 /// Impulses at one point of contact.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PointImpulse {
-    /// Place of the body, and the partner as in [`crate::physics::island_solver::Meeting`].
+    /// Place of the body, and the partner as in [`crate::physics::island_solver::IslandContact`].
     pub pair: (u32, u32),
     /// Which point.
     pub feature: u64,
@@ -39,7 +39,7 @@ pub struct Impulses {
 
 /// Pairs of bodies first, then those with static objects; each ascending.
 pub(crate) fn order(pair: (u32, u32)) -> (bool, u32, u32) {
-    (pair.1 >= crate::physics::island_solver::Meeting::STATIC, pair.0, pair.1)
+    (pair.1 >= crate::physics::island_solver::IslandContact::STATIC, pair.0, pair.1)
 }
 
 impl Impulses {
@@ -64,7 +64,7 @@ impl Impulses {
 
     /// Adds what `other` knows about constraints of the bodies `places` (ascending) and is not known here.
     /// `ends` tells the bodies of a joint. Returns how many points and joints were taken over.
-    pub(super) fn adopt(
+    pub(super) fn import_warm_start(
         &mut self,
         other: &Impulses,
         places: &[u32],
@@ -112,7 +112,7 @@ mod tests {
     /// Whoever moves brings along what was known of it, and nothing that is known already or concerns others.
     #[test]
     fn newcomers_bring_their_impulses() {
-        let wall = super::super::Meeting::STATIC;
+        let wall = super::super::IslandContact::STATIC;
         let mut here = Impulses { points: vec![point((1, 2), 5.0)], joints: vec![joint(3)] };
         let there = Impulses {
             points: vec![point((0, 1), 1.0), point((1, 2), 2.0), point((4, 5), 3.0), point((1, wall), 4.0)],
@@ -124,13 +124,13 @@ mod tests {
             3 => [Some(1), Some(2)],
             _ => [Some(4), Some(5)],
         };
-        assert_eq!(here.adopt(&there, &[1], ends), (2, 1));
+        assert_eq!(here.import_warm_start(&there, &[1], ends), (2, 1));
         let mut hint = 0;
         let mut known = |pair| here.of_pair(pair, &mut hint).iter().map(|p| p.normal).collect::<Vec<_>>();
         assert_eq!((known((0, 1)), known((1, 2)), known((4, 5))), (vec![1.0], vec![5.0], vec![]));
         assert_eq!(known((1, wall)), [4.0]);
         assert_eq!((here.of_joint(0), here.of_joint(3)), (Some(&[0.0; 6]), Some(&[3.0; 6])));
         assert_eq!(here.of_joint(7), None);
-        assert_eq!(here.adopt(&there, &[1], ends), (0, 0));
+        assert_eq!(here.import_warm_start(&there, &[1], ends), (0, 0));
     }
 }

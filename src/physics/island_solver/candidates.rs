@@ -1,6 +1,6 @@
 //! Who may meet whom: a list of candidates that stays good for several ticks.
 //!
-//! It is built with some room to spare and built anew when somebody has used up that room. What really meets is decided
+//! It is built with some room to spare and built anew when somebody has used up that room. What really are_near is decided
 //! pair by pair, so how long a list lives changes no bit.
 
 use crate::base::math::Vec3;
@@ -17,7 +17,7 @@ const ROOM_SHARES: (f64, f64) = (0.2, 0.5);
 
 /// Candidates among some bodies.
 #[derive(Default)]
-pub struct Neighbours {
+pub struct CandidateList {
     grid: Grid,
     /// What the list was built for.
     places: Vec<u32>,
@@ -29,7 +29,7 @@ pub struct Neighbours {
     built: u64,
 }
 
-impl Neighbours {
+impl CandidateList {
     /// All pairs of the bodies at `places` (ascending) that may meet at this tick, ascending; `states` are by place.
     pub fn candidates(&mut self, world: &World, places: &[u32], states: &[BodyState]) -> &[(u32, u32)] {
         if !self.is_good_for(world, places, states) {
@@ -85,7 +85,7 @@ impl Neighbours {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::physics::island_solver::GroupSolver;
+    use crate::physics::island_solver::IslandSolver;
     use crate::scenarios::{Request, build};
     use std::sync::Arc;
 
@@ -95,23 +95,23 @@ mod tests {
         let request = Request { bodies: Some(150), seconds: Some(2.0), ..Request::default() };
         let world = Arc::new(World::new(&build("bowl", &request).unwrap()).unwrap());
         let places: Vec<u32> = (0..world.bodies.len() as u32).collect();
-        let mut solver = GroupSolver::of_all(world.clone());
-        let mut kept = Neighbours::default();
+        let mut solver = IslandSolver::of_all(world.clone());
+        let mut kept = CandidateList::default();
         for _ in 0..480 {
             solver.step();
             let states = solver.states();
             let candidates = kept.candidates(&world, &places, states);
-            let mut fresh = Neighbours::default();
+            let mut fresh = CandidateList::default();
             for pair @ (a, b) in fresh.candidates(&world, &places, states) {
                 let (a, b) = (*a as usize, *b as usize);
-                let meets = crate::physics::island_solver::meets(
+                let are_near = crate::physics::island_solver::are_near(
                     &world,
                     &world.bodies[a],
                     &states[a],
                     &world.bodies[b],
                     &states[b],
                 );
-                assert!(!meets || candidates.binary_search(pair).is_ok());
+                assert!(!are_near || candidates.binary_search(pair).is_ok());
             }
         }
         assert!(kept.built() < 120, "lists were built {} times in 480 ticks", kept.built());

@@ -3,11 +3,11 @@
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
 use crate::physics::collision::kernels::ContactPoint;
-use crate::physics::island_solver::body::{Motion, Resistance};
+use crate::physics::island_solver::body::{SolverMass, Velocity};
 use crate::physics::island_solver::cache::{Impulses, PointImpulse};
-use crate::physics::island_solver::detect::Meeting;
+use crate::physics::island_solver::detect::IslandContact;
 use crate::physics::island_solver::residual::Residual;
-use crate::physics::{Rule, Surface, across};
+use crate::physics::{ContactRule, Surface, across};
 
 /// A direction in which two bodies are pushed apart at a point, and what a push does to them.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +27,12 @@ pub(super) struct Row {
 
 impl Row {
     /// A push along `n` at the arms `ra` and `rb`.
-    pub fn new(n: Vec3, ra: Vec3, rb: Vec3, a: &Resistance, b: &Resistance) -> Self {
+    pub fn new(n: Vec3, ra: Vec3, rb: Vec3, a: &SolverMass, b: &SolverMass) -> Self {
         Row::with_arms(n, ra.cross(&n), -rb.cross(&n), a, b)
     }
 
     /// A row given by its arms; `n` may be zero, for rows that only turn.
-    pub fn with_arms(n: Vec3, arm_a: Vec3, arm_b: Vec3, a: &Resistance, b: &Resistance) -> Self {
+    pub fn with_arms(n: Vec3, arm_a: Vec3, arm_b: Vec3, a: &SolverMass, b: &SolverMass) -> Self {
         let (turn_a, turn_b) = (a.inv_inertia * arm_a, b.inv_inertia * arm_b);
         let linear = n.norm_squared() * (a.inv_mass + b.inv_mass);
         let gain = linear + arm_a.dot(&turn_a) + arm_b.dot(&turn_b);
@@ -41,13 +41,13 @@ impl Row {
 
     /// Relative velocity along the row.
     #[inline(always)]
-    pub fn speed(&self, a: &Motion, b: &Motion) -> f64 {
+    pub fn speed(&self, a: &Velocity, b: &Velocity) -> f64 {
         self.n.dot(&(a.v - b.v)) + self.arm_a.dot(&a.w) + self.arm_b.dot(&b.w)
     }
 
     /// Applies an impulse.
     #[inline(always)]
-    pub fn push(&self, impulse: f64, a: &mut Motion, b: &mut Motion, inv_mass: (f64, f64)) {
+    pub fn push(&self, impulse: f64, a: &mut Velocity, b: &mut Velocity, inv_mass: (f64, f64)) {
         a.v += self.n * (impulse * inv_mass.0);
         a.w += self.turn_a * impulse;
         b.v -= self.n * (impulse * inv_mass.1);
@@ -56,7 +56,14 @@ impl Row {
 
     /// Changes `impulse`, which never pulls, so that the relative velocity along the row becomes `target`.
     #[inline(always)]
-    fn press(&self, target: f64, impulse: &mut f64, a: &mut Motion, b: &mut Motion, inv_mass: (f64, f64)) {
+    fn press(
+        &self,
+        target: f64,
+        impulse: &mut f64,
+        a: &mut Velocity,
+        b: &mut Velocity,
+        inv_mass: (f64, f64),
+    ) {
         let lacking = target - self.speed(a, b);
         let wanted = (*impulse + lacking * self.inv_gain).max(0.0);
         let change = wanted - *impulse;
@@ -96,8 +103,8 @@ struct Block {
 
 /// What a contact needs to know besides the bodies.
 #[derive(Clone, Copy)]
-pub(super) struct ContactRule<'a> {
-    pub rule: &'a Rule,
+pub(super) struct IslandContactRule<'a> {
+    pub rule: &'a ContactRule,
     pub tick_s: f64,
     /// Share of an overlap removed per tick.
     pub correction: f64,
@@ -112,7 +119,7 @@ pub(super) struct ContactRule<'a> {
 pub(super) struct Side<'a> {
     pub slot: u32,
     pub state: &'a BodyState,
-    pub resistance: &'a Resistance,
+    pub resistance: &'a SolverMass,
 }
 
 /// All contacts of a group.
@@ -146,11 +153,11 @@ impl Contacts {
     /// Adds a pair, and begins with what is remembered of it.
     pub fn add(
         &mut self,
-        meeting: &Meeting,
+        meeting: &IslandContact,
         surface: Surface,
         (a, b): (Side, Side),
         remembered: &[PointImpulse],
-        how: &ContactRule,
+        how: &IslandContactRule,
     ) {
         let first = self.points.len() as u32;
         let mut parts = false;
@@ -174,7 +181,7 @@ impl Contacts {
     }
 
     /// Applies what was remembered.
-    pub fn warm_start(&self, motions: &mut [Motion]) {
+    pub fn warm_start(&self, motions: &mut [Velocity]) {
         for block in &self.blocks {
             let (mut a, mut b) = (motions[block.a as usize], motions[block.b as usize]);
             for point in &self.points[block.range()] {
@@ -189,14 +196,14 @@ impl Contacts {
     }
 
     /// One sweep over all rows.
-    pub fn sweep(&mut self, motions: &mut [Motion]) {
+    pub fn sweep(&mut self, motions: &mut [Velocity]) {
         for block in &self.blocks {
             block.solve(&mut self.points[block.range()], motions);
         }
     }
 
     /// Moves bodies apart as far as was remembered.
-    pub fn warm_start_apart(&self, shifts: &mut [Motion]) {
+    pub fn warm_start_apart(&self, shifts: &mut [Velocity]) {
         for block in self.blocks.iter().filter(|block| block.parts) {
             let (mut a, mut b) = (shifts[block.a as usize], shifts[block.b as usize]);
             for point in &self.points[block.range()] {
@@ -208,7 +215,7 @@ impl Contacts {
     }
 
     /// One sweep that moves overlapping bodies apart: `shifts` never become velocities.
-    pub fn sweep_apart(&mut self, shifts: &mut [Motion]) {
+    pub fn solve_positions(&mut self, shifts: &mut [Velocity]) {
         for block in self.blocks.iter().filter(|block| block.parts) {
             let (mut a, mut b) = (shifts[block.a as usize], shifts[block.b as usize]);
             for point in &mut self.points[block.range()] {
@@ -226,7 +233,7 @@ impl Contacts {
     }
 
     /// Adds what the impulses leave unsolved.
-    pub fn measure(&self, motions: &[Motion], residual: &mut Residual) {
+    pub fn measure(&self, motions: &[Velocity], residual: &mut Residual) {
         for block in &self.blocks {
             let (a, b) = (&motions[block.a as usize], &motions[block.b as usize]);
             for point in &self.points[block.range()] {
@@ -271,7 +278,7 @@ impl Block {
 
     /// Friction first: what keeps bodies out of each other has the last word.
     #[inline]
-    fn solve(&self, points: &mut [Point], motions: &mut [Motion]) {
+    fn solve(&self, points: &mut [Point], motions: &mut [Velocity]) {
         let (mut a, mut b) = (motions[self.a as usize], motions[self.b as usize]);
         for point in points {
             let limit = self.friction * point.impulse;
@@ -330,7 +337,7 @@ fn point(
     a: &Side,
     b: &Side,
     known: Option<&PointImpulse>,
-    how: &ContactRule,
+    how: &IslandContactRule,
 ) -> Point {
     let (ra, rb) = (contact.point - a.state.x, contact.point - b.state.x);
     let row = |n: Vec3| Row::new(n, ra, rb, a.resistance, b.resistance);
@@ -338,7 +345,7 @@ fn point(
     let normal = row(contact.normal);
     let approach = a.state.velocity_at(ra) - b.state.velocity_at(rb);
     let speed = approach.dot(&contact.normal);
-    let bounces = surface.restitution > 0.0 && -speed * surface.restitution > how.rule.bounce;
+    let bounces = surface.restitution > 0.0 && -speed * surface.restitution > how.rule.bounce_speed_mps;
     let rebound = if bounces { -surface.restitution * speed } else { 0.0 };
     // Bodies that do not touch yet may come as close as they like within the tick, and bounce in the next.
     let target = if contact.gap > 0.0 { -contact.gap / how.tick_s } else { rebound };

@@ -1,24 +1,24 @@
-//! Who meets whom within the next tick. A pure function of two states, so that everybody finds the same pairs.
+//! Who are_near whom within the next tick. A pure function of two states, so that everybody finds the same pairs.
 
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
 use crate::physics::collision::kernels::{Manifold, Placed, contact};
-use crate::physics::island_solver::candidates::Neighbours;
-use crate::physics::island_solver::filter::Fabric;
+use crate::physics::island_solver::candidates::CandidateList;
+use crate::physics::island_solver::filter::CollisionFilter;
 use crate::physics::{Aabb, BodyDef, Shape, World};
 
 /// Two things that meet. The first is a body; of two bodies it is the one of the smaller place.
 #[derive(Clone, Debug)]
-pub struct Meeting {
+pub struct IslandContact {
     /// Place of the body.
     pub a: u32,
-    /// Place of the other body, or [`Meeting::STATIC`] and the place of the static object.
+    /// Place of the other body, or [`IslandContact::STATIC`] and the place of the static object.
     pub b: u32,
     /// Where they meet.
     pub manifold: Manifold,
 }
 
-impl Meeting {
+impl IslandContact {
     /// Added to the places of static objects.
     pub const STATIC: u32 = 1 << 31;
 
@@ -33,7 +33,7 @@ impl Meeting {
 pub(super) fn look_ahead(world: &World, body: &BodyDef, state: &BodyState) -> f64 {
     // What flies faster than its own size per tick is not seen in full; a scene is warned about that.
     let travel = (state.v.norm() * world.time.tick_s).min(body.radius);
-    0.5 * world.rule.reach + travel
+    0.5 * world.rule.speculative_m + travel
 }
 
 /// Where the parts of two shapes are that may press on each other within the next tick.
@@ -41,7 +41,7 @@ pub(super) fn look_ahead(world: &World, body: &BodyDef, state: &BodyState) -> f6
 fn pressing(world: &World, manifold: Manifold, approach: impl Fn(Vec3) -> Vec3) -> Option<Manifold> {
     let presses = manifold.points().iter().any(|p| {
         let speed = approach(p.point).dot(&p.normal);
-        p.gap + (world.time.tick_s * speed).min(0.0) < world.rule.reach
+        p.gap + (world.time.tick_s * speed).min(0.0) < world.rule.speculative_m
     });
     presses.then_some(manifold)
 }
@@ -65,14 +65,14 @@ pub fn meeting(world: &World, a: &BodyDef, sa: &BodyState, b: &BodyDef, sb: &Bod
 
 /// Whether two bodies meet, without saying where.
 #[inline]
-pub fn meets(world: &World, a: &BodyDef, sa: &BodyState, b: &BodyDef, sb: &BodyState) -> bool {
+pub fn are_near(world: &World, a: &BodyDef, sa: &BodyState, b: &BodyDef, sb: &BodyState) -> bool {
     meeting(world, a, sa, b, sb).is_some()
 }
 
-/// Finds everything that meets among some bodies.
+/// Finds everything that are_near among some bodies.
 #[derive(Default)]
 pub struct Detector {
-    neighbours: Neighbours,
+    neighbours: CandidateList,
     near: Vec<u32>,
 }
 
@@ -87,19 +87,19 @@ impl Detector {
         self.neighbours.built()
     }
 
-    /// Calls `found` for everything static that one of the bodies meets, in ascending order.
+    /// Calls `found` for everything static that one of the bodies are_near, in ascending order.
     pub fn statics(
         &mut self,
         world: &World,
         places: &[u32],
         states: &[BodyState],
-        mut found: impl FnMut(Meeting),
+        mut found: impl FnMut(IslandContact),
     ) {
         for &place in places {
             let (body, state) = (&world.bodies[place as usize], &states[place as usize]);
-            let reach = look_ahead(world, body, state) + 0.5 * world.rule.reach;
+            let reach = look_ahead(world, body, state) + 0.5 * world.rule.speculative_m;
             let bounds = body.shape.aabb(state.x, &state.q).grown(reach);
-            world.static_index.near(&bounds, &mut self.near);
+            world.static_bvh.near(&bounds, &mut self.near);
             for &at in &self.near {
                 let object = &world.statics[at as usize];
                 let placed = Placed { shape: &object.shape, x: object.x, q: object.q };
@@ -108,7 +108,7 @@ impl Detector {
                 }
                 let manifold = contact(&self::place(body, state), &placed, reach);
                 if let Some(manifold) = pressing(world, manifold, |p| state.velocity_at(p - state.x)) {
-                    found(Meeting { a: place, b: Meeting::STATIC | at, manifold });
+                    found(IslandContact { a: place, b: IslandContact::STATIC | at, manifold });
                 }
             }
         }
@@ -132,22 +132,22 @@ impl Bounds {
     }
 }
 
-/// Where a pair meets, unless a joint keeps it from doing so; `states` are by place, the smaller place first.
+/// Where a pair are_near, unless a joint keeps it from doing so; `states` are by place, the smaller place first.
 #[inline]
-pub fn met(
+pub fn find_contact(
     world: &World,
-    fabric: &Fabric,
+    filter: &CollisionFilter,
     states: &[BodyState],
     bounds: &Bounds,
     (a, b): (u32, u32),
-) -> Option<Meeting> {
+) -> Option<IslandContact> {
     if !bounds.0[a as usize].overlaps(&bounds.0[b as usize]) {
         return None;
     }
     let (body_a, body_b) = (&world.bodies[a as usize], &world.bodies[b as usize]);
     let (state_a, state_b) = (&states[a as usize], &states[b as usize]);
     let manifold = meeting(world, body_a, state_a, body_b, state_b)?;
-    fabric.may_touch(a, b).then_some(Meeting { a, b, manifold })
+    filter.may_touch(a, b).then_some(IslandContact { a, b, manifold })
 }
 
 /// A quick way to tell that a body is far above a plane.

@@ -4,19 +4,19 @@ use crate::physics::World;
 
 /// Which bodies are held together, by place.
 #[derive(Clone, Debug, Default)]
-pub struct Fabric {
+pub struct CollisionFilter {
     /// Pairs that are joined and do not collide, ascending.
     apart: Vec<(u32, u32)>,
 }
 
-impl Fabric {
+impl CollisionFilter {
     /// Reads the joints of a world.
     pub fn new(world: &World) -> Self {
         let joined = world.joints.iter().filter(|joint| !joint.collide);
         let mut apart: Vec<(u32, u32)> = joined.filter_map(|joint| joint.pair()).collect();
         apart.sort_unstable();
         apart.dedup();
-        Fabric { apart }
+        CollisionFilter { apart }
     }
 
     /// Whether the two may touch; the smaller place first.

@@ -1,7 +1,7 @@
 //! Rows of joints: three for a ball, five for a hinge, six for a fixed joint.
 
 use crate::base::math::Vec3;
-use crate::physics::island_solver::body::Motion;
+use crate::physics::island_solver::body::Velocity;
 use crate::physics::island_solver::cache::{Impulses, JointImpulse};
 use crate::physics::island_solver::contacts::{Row, Side};
 use crate::physics::island_solver::residual::Residual;
@@ -92,7 +92,7 @@ impl Joints {
     }
 
     /// Applies what was remembered.
-    pub fn warm_start(&self, motions: &mut [Motion]) {
+    pub fn warm_start(&self, motions: &mut [Velocity]) {
         for block in &self.blocks {
             let (mut a, mut b) = (motions[block.a as usize], motions[block.b as usize]);
             for row in &self.rows[block.range()] {
@@ -104,7 +104,7 @@ impl Joints {
     }
 
     /// One sweep over all rows, in one direction or the other.
-    pub fn sweep(&mut self, motions: &mut [Motion], backwards: bool) {
+    pub fn sweep(&mut self, motions: &mut [Velocity], backwards: bool) {
         let rows = &mut self.rows;
         let mut solve = |block: &Block| block.solve(&mut rows[block.range()], motions);
         if backwards {
@@ -115,7 +115,7 @@ impl Joints {
     }
 
     /// One sweep that closes gaps: `shifts` never become velocities.
-    pub fn sweep_closer(&self, shifts: &mut [Motion], backwards: bool) {
+    pub fn solve_joint_positions(&self, shifts: &mut [Velocity], backwards: bool) {
         let solve = |block: &Block| {
             let (mut a, mut b) = (shifts[block.a as usize], shifts[block.b as usize]);
             for row in &self.rows[block.range()] {
@@ -133,7 +133,7 @@ impl Joints {
     }
 
     /// Adds what the impulses leave unsolved.
-    pub fn measure(&self, motions: &[Motion], residual: &mut Residual) {
+    pub fn measure(&self, motions: &[Velocity], residual: &mut Residual) {
         for block in &self.blocks {
             let (a, b) = (&motions[block.a as usize], &motions[block.b as usize]);
             for row in &self.rows[block.range()] {
@@ -162,7 +162,7 @@ impl Block {
     }
 
     #[inline]
-    fn solve(&self, rows: &mut [JointRow], motions: &mut [Motion]) {
+    fn solve(&self, rows: &mut [JointRow], motions: &mut [Velocity]) {
         let (mut a, mut b) = (motions[self.a as usize], motions[self.b as usize]);
         for row in rows {
             let change = -row.row.speed(&a, &b) * row.row.inv_gain;

@@ -17,8 +17,8 @@ mod solver;
 
 pub(crate) use cache::order;
 pub use cache::{Impulses, JointImpulse, PointImpulse};
-pub use candidates::Neighbours;
-pub use detect::{Bounds, Detector, Meeting, meeting, meets, met};
-pub use filter::Fabric;
+pub use candidates::CandidateList;
+pub use detect::{Bounds, Detector, IslandContact, are_near, find_contact, meeting};
+pub use filter::CollisionFilter;
 pub use residual::Residual;
-pub use solver::{GroupSolver, Shares, StepCounts, Told};
+pub use solver::{IslandSolver, ManifoldLists, StepCounts, WarmStart};

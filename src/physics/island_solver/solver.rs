@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
 use crate::physics::World;
-use crate::physics::island_solver::body::{Motion, Resistance, moved};
+use crate::physics::island_solver::body::{SolverMass, Velocity, moved};
 use crate::physics::island_solver::cache::Impulses;
-use crate::physics::island_solver::contacts::{ContactRule, Contacts, Side};
-use crate::physics::island_solver::detect::{Bounds, Detector, Meeting, met};
-use crate::physics::island_solver::filter::Fabric;
+use crate::physics::island_solver::contacts::{Contacts, IslandContactRule, Side};
+use crate::physics::island_solver::detect::{Bounds, Detector, IslandContact, find_contact};
+use crate::physics::island_solver::filter::CollisionFilter;
 use crate::physics::island_solver::joints::Joints;
 use crate::physics::island_solver::residual::Residual;
 
@@ -42,11 +42,11 @@ pub struct StepCounts {
 }
 
 /// Lists of meetings, one after the other in ascending order.
-pub type Told = Arc<Vec<Arc<Vec<Meeting>>>>;
+pub type ManifoldLists = Arc<Vec<Arc<Vec<IslandContact>>>>;
 
 /// Impulses to begin with, from one who knew the bodies before.
 #[derive(Clone)]
-pub struct Shares {
+pub struct WarmStart {
     /// Places of the bodies, ascending.
     pub places: Vec<u32>,
     /// What was known about them, and perhaps others.
@@ -54,9 +54,9 @@ pub struct Shares {
 }
 
 /// Advances the active bodies of a world tick by tick, solved together. The others do not exist for it.
-pub struct GroupSolver {
+pub struct IslandSolver {
     world: Arc<World>,
-    fabric: Arc<Fabric>,
+    filter: Arc<CollisionFilter>,
     /// By place.
     states: Vec<BodyState>,
     is_active: Vec<bool>,
@@ -66,27 +66,27 @@ pub struct GroupSolver {
     joint_list: Vec<u32>,
     changed: bool,
     /// By slot; the last slot is what never moves.
-    resistances: Vec<Resistance>,
-    motions: Vec<Motion>,
-    shifts: Vec<Motion>,
+    resistances: Vec<SolverMass>,
+    motions: Vec<Velocity>,
+    shifts: Vec<Velocity>,
     contacts: Contacts,
     joints: Joints,
     impulses: Arc<Impulses>,
     /// Those of the tick before, for their room.
     before: Arc<Impulses>,
-    meetings: Vec<Meeting>,
+    meetings: Vec<IslandContact>,
     detector: Detector,
     bounds: Bounds,
-    /// Who meets at the next tick, if somebody has looked already.
-    told: Option<Told>,
+    /// Who are_near at the next tick, if somebody has looked already.
+    told: Option<ManifoldLists>,
     measures: bool,
 }
 
-impl GroupSolver {
+impl IslandSolver {
     /// A solver in which no body is active yet.
-    pub fn new(world: Arc<World>, fabric: Arc<Fabric>) -> Self {
+    pub fn new(world: Arc<World>, filter: Arc<CollisionFilter>) -> Self {
         let bodies = world.bodies.len();
-        GroupSolver {
+        IslandSolver {
             states: world.bodies.iter().map(|body| body.start).collect(),
             is_active: vec![false; bodies],
             slot_of: vec![u32::MAX; bodies],
@@ -106,14 +106,14 @@ impl GroupSolver {
             told: None,
             measures: false,
             world,
-            fabric,
+            filter,
         }
     }
 
     /// The same with every body active.
     pub fn of_all(world: Arc<World>) -> Self {
-        let fabric = Arc::new(Fabric::new(&world));
-        let mut solver = GroupSolver::new(world, fabric);
+        let filter = Arc::new(CollisionFilter::new(&world));
+        let mut solver = IslandSolver::new(world, filter);
         solver.is_active.fill(true);
         solver
     }
@@ -164,27 +164,27 @@ impl GroupSolver {
     }
 
     /// Begins with these impulses instead of those the last tick ended with.
-    pub fn recall(&mut self, impulses: &Arc<Impulses>) {
+    pub fn restore_warm_start(&mut self, impulses: &Arc<Impulses>) {
         self.impulses = impulses.clone();
     }
 
     /// Takes over what others knew of bodies that have just been activated. Returns how many points and joints.
-    pub fn adopt(&mut self, shares: &Shares) -> (usize, usize) {
+    pub fn import_warm_start(&mut self, shares: &WarmStart) -> (usize, usize) {
         let world = &self.world;
         let ends = |joint: u32| {
             let def = &world.joints[joint as usize];
             [def.a.body, def.b.body]
         };
-        Arc::make_mut(&mut self.impulses).adopt(&shares.impulses, &shares.places, ends)
+        Arc::make_mut(&mut self.impulses).import_warm_start(&shares.impulses, &shares.places, ends)
     }
 
-    /// Is told who meets at the next tick, by somebody who has looked at all bodies, active or not.
-    pub fn tell(&mut self, told: Told) {
+    /// Is told who are_near at the next tick, by somebody who has looked at all bodies, active or not.
+    pub fn tell(&mut self, told: ManifoldLists) {
         self.told = Some(told);
     }
 
     /// The meetings of the last tick.
-    pub fn meetings(&self) -> &[Meeting] {
+    pub fn meetings(&self) -> &[IslandContact] {
         &self.meetings
     }
 
@@ -234,17 +234,17 @@ impl GroupSolver {
         self.motions.clear();
         for place in self.active.iter().map(|place| *place as usize) {
             let state = &self.states[place];
-            self.resistances.push(Resistance::of(&self.world.bodies[place], &state.q));
-            self.motions.push(Motion { v: state.v + gain, w: state.w });
+            self.resistances.push(SolverMass::of(&self.world.bodies[place], &state.q));
+            self.motions.push(Velocity { v: state.v + gain, w: state.w });
         }
-        self.resistances.push(Resistance::fixed());
-        self.motions.push(Motion::NONE);
+        self.resistances.push(SolverMass::fixed());
+        self.motions.push(Velocity::NONE);
     }
 
     fn find_meetings(&mut self) {
         let meetings = &mut self.meetings;
         meetings.clear();
-        let (world, fabric, states) = (&self.world, &self.fabric, &self.states);
+        let (world, filter, states) = (&self.world, &self.filter, &self.states);
         if let Some(told) = self.told.take() {
             let is_here = |place: u32| self.slot_of[place as usize] != u32::MAX;
             let all = told.iter().flat_map(|list| list.iter());
@@ -252,7 +252,8 @@ impl GroupSolver {
         } else {
             self.bounds.update(world, &self.active, states);
             let pairs = self.detector.candidates(world, &self.active, states).iter();
-            meetings.extend(pairs.filter_map(|pair| met(world, fabric, states, &self.bounds, *pair)));
+            meetings
+                .extend(pairs.filter_map(|pair| find_contact(world, filter, states, &self.bounds, *pair)));
         }
         self.detector.statics(&self.world, &self.active, &self.states, |meeting| meetings.push(meeting));
     }
@@ -260,7 +261,7 @@ impl GroupSolver {
     fn prepare_contacts(&mut self) {
         let world = &self.world;
         let tick_s = world.time.tick_s;
-        let how = ContactRule {
+        let how = IslandContactRule {
             rule: &world.rule,
             tick_s,
             correction: world.group.correction,
@@ -278,7 +279,7 @@ impl GroupSolver {
             let (b, surface) = match meeting.bodies() {
                 Some((_, b)) => (self.side(b), surface_a.combined(&world.bodies[b as usize].surface)),
                 None => {
-                    let object = &world.statics[(meeting.b & !Meeting::STATIC) as usize];
+                    let object = &world.statics[(meeting.b & !IslandContact::STATIC) as usize];
                     let side =
                         Side { slot: fixed as u32, state: &unmoved, resistance: &self.resistances[fixed] };
                     (side, surface_a.combined(&object.surface))
@@ -290,7 +291,7 @@ impl GroupSolver {
             };
             let size = world.bodies[meeting.a as usize].radius;
             let size = meeting.bodies().map_or(size, |(_, b)| size.min(world.bodies[b as usize].radius));
-            let how = ContactRule { slop: SLOP_SHARE * size, near: NEAR_SHARE * size, ..how };
+            let how = IslandContactRule { slop: SLOP_SHARE * size, near: NEAR_SHARE * size, ..how };
             contacts.add(meeting, surface, (a, b), remembered, &how);
         }
         self.contacts = contacts;
@@ -333,12 +334,12 @@ impl GroupSolver {
             self.contacts.sweep(&mut self.motions);
         }
         self.shifts.clear();
-        self.shifts.resize(self.motions.len(), Motion::NONE);
+        self.shifts.resize(self.motions.len(), Velocity::NONE);
         if self.contacts.overlap() || self.joints.len() > 0 {
             self.contacts.warm_start_apart(&mut self.shifts);
             for sweep in 0..(iterations / APART_SHARE).max(APART_MIN) {
-                self.joints.sweep_closer(&mut self.shifts, sweep % 2 == 1);
-                self.contacts.sweep_apart(&mut self.shifts);
+                self.joints.solve_joint_positions(&mut self.shifts, sweep % 2 == 1);
+                self.contacts.solve_positions(&mut self.shifts);
             }
         }
         self.measures.then(|| {

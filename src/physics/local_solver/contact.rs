@@ -4,16 +4,16 @@
 
 use crate::base::math::Vec3;
 use crate::physics::collision::kernels::Manifold;
-use crate::physics::local_solver::cache::PairMemory;
-use crate::physics::local_solver::manifold_contact::ShapeTouch;
-use crate::physics::local_solver::row::{Inertial, Twist};
-use crate::physics::local_solver::sphere_contact::BallTouch;
-use crate::physics::world::{Rule, Surface};
+use crate::physics::local_solver::cache::PairCache;
+use crate::physics::local_solver::manifold_contact::ManifoldContact;
+use crate::physics::local_solver::row::{SolverMass, Twist};
+use crate::physics::local_solver::sphere_contact::SphereContact;
+use crate::physics::world::{ContactRule, Surface};
 
 /// A pair in touch at one tick. There are many balls in many scenes, and a scene of thousands of them has more touches
 /// than a cache holds: what balls do not need is not there.
 #[derive(Clone, Debug)]
-pub struct Touch(Kind);
+pub struct ContactConstraint(Kind);
 
 #[derive(Clone, Debug)]
 #[allow(
@@ -21,8 +21,8 @@ pub struct Touch(Kind);
     reason = "most touches are the large variant, and they lie next to each other"
 )]
 enum Kind {
-    Balls(BallTouch),
-    Shapes(Box<ShapeTouch>),
+    Balls(SphereContact),
+    Shapes(Box<ManifoldContact>),
 }
 
 /// The same for both kinds.
@@ -35,23 +35,23 @@ macro_rules! either {
     };
 }
 
-impl Touch {
+impl ContactConstraint {
     /// A pair whose points are known. The first side is the body with the smaller id, or the body that touches
     /// static geometry.
     #[inline]
     pub fn new(
         manifold: &Manifold,
         surface: Surface,
-        a: &Inertial,
-        b: &Inertial,
-        memory: &PairMemory,
-        rule: &Rule,
+        a: &SolverMass,
+        b: &SolverMass,
+        memory: &PairCache,
+        rule: &ContactRule,
     ) -> Self {
-        Touch(match manifold.points() {
+        ContactConstraint(match manifold.points() {
             [only] if a.is_ball && b.is_ball => {
-                Kind::Balls(BallTouch::new(only, surface, a, b, memory, rule))
+                Kind::Balls(SphereContact::new(only, surface, a, b, memory, rule))
             }
-            _ => Kind::Shapes(Box::new(ShapeTouch::new(manifold, surface, a, b, memory, rule))),
+            _ => Kind::Shapes(Box::new(ManifoldContact::new(manifold, surface, a, b, memory, rule))),
         })
     }
 
@@ -62,12 +62,12 @@ impl Touch {
 
     /// Whether the touch would leave fast enough to matter: then it bounces instead of resting.
     #[inline]
-    pub(super) fn is_hard(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
-        either!(&self.0, touch => touch.is_hard(a, b, rule))
+    pub(super) fn is_impact(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> bool {
+        either!(&self.0, touch => touch.is_impact(a, b, rule))
     }
 
     /// Velocities after the two bodies have bounced off each other, which ends a rest.
-    pub(super) fn bounce(&mut self, a: &Twist, b: &Twist, rule: &Rule) -> (Twist, Twist) {
+    pub(super) fn bounce(&mut self, a: &Twist, b: &Twist, rule: &ContactRule) -> (Twist, Twist) {
         either!(&mut self.0, touch => {
             let after = touch.bounce(a, b, rule);
             touch.bounces += 1;
@@ -98,14 +98,14 @@ impl Touch {
         a: &Twist,
         b: &Twist,
         weights: (f64, f64),
-        rule: &Rule,
+        rule: &ContactRule,
     ) -> (Twist, Twist) {
         either!(&self.0, touch => touch.correction(a, b, weights, rule))
     }
 
     /// Whether the two fly apart, though they may still overlap.
     #[inline]
-    pub(super) fn parts(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
+    pub(super) fn parts(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> bool {
         either!(&self.0, touch => touch.parts(a, b, rule))
     }
 
@@ -124,7 +124,7 @@ impl Touch {
 
     /// What the pair remembers for the next tick.
     #[inline]
-    pub fn memory(&self) -> PairMemory {
+    pub fn memory(&self) -> PairCache {
         either!(&self.0, touch => touch.memory())
     }
 }

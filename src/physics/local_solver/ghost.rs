@@ -13,10 +13,10 @@ pub enum Partner {
     Static(StaticId),
 }
 
-/// The standing of a body at a tick. A body that touches only one other has none to tell: the other side can
+/// The ghost of a body at a tick. A body that touches only one other has none to tell: the other side can
 /// work it out by itself.
 #[derive(Clone, Debug, Default)]
-pub struct Standing {
+pub struct GhostState {
     /// Among how many touches it is split.
     pub touches: u32,
     /// Whom it names in each round, and its velocities after it. Rounds after the last in which it named
@@ -26,9 +26,9 @@ pub struct Standing {
     pub rested: Vec<Twist>,
 }
 
-impl Standing {
+impl GhostState {
     /// Equal to the bit. Numbers that merely compare equal, such as zero and minus zero, are not.
-    pub fn same_bits(&self, other: &Standing) -> bool {
+    pub fn same_bits(&self, other: &GhostState) -> bool {
         let same = |a: &Twist, b: &Twist| a.to_bits() == b.to_bits();
         self.touches == other.touches
             && self.rounds.len() == other.rounds.len()

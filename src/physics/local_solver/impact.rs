@@ -3,13 +3,13 @@
 use smallvec::SmallVec;
 
 use crate::physics::local_solver::dense::{Matrix, ROWS_MAX};
-use crate::physics::local_solver::manifold_contact::{ShapeTouch, within_limits};
-use crate::physics::local_solver::row::{Couple, Row, Twist};
-use crate::physics::world::Rule;
+use crate::physics::local_solver::manifold_contact::{ManifoldContact, within_limits};
+use crate::physics::local_solver::row::{Row, Twist, VelocityPair};
+use crate::physics::world::ContactRule;
 
-impl ShapeTouch {
+impl ManifoldContact {
     /// Velocities after the two bodies have bounced off each other.
-    pub(super) fn bounce(&self, a: &Twist, b: &Twist, rule: &Rule) -> (Twist, Twist) {
+    pub(super) fn bounce(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> (Twist, Twist) {
         let pushes = self.bounce_pushes(a, b, rule);
         let mut couple = self.couple(a, b, (1.0, 1.0));
         for (point, push) in self.points.iter().zip(pushes) {
@@ -23,11 +23,11 @@ impl ShapeTouch {
     }
 
     /// Normal impulses: every near point that approaches is to leave with the restitution's share of its speed.
-    fn bounce_pushes(&self, a: &Twist, b: &Twist, rule: &Rule) -> [f64; ROWS_MAX] {
+    fn bounce_pushes(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> [f64; ROWS_MAX] {
         let e = self.restitution();
         let mut pushes = [0.0; ROWS_MAX];
         let near: SmallVec<[usize; 4]> =
-            (0..self.points.len()).filter(|at| self.points[*at].gap < rule.margin).collect();
+            (0..self.points.len()).filter(|at| self.points[*at].gap < rule.margin_m).collect();
         if let [only] = near[..] {
             let row = &self.points[only].row;
             pushes[only] = (1.0 + e) * -row.speed(a, b) / row.give((1.0, 1.0));
@@ -77,7 +77,7 @@ fn single_push(matrix: &Matrix, right: &[f64; ROWS_MAX]) -> [f64; ROWS_MAX] {
 }
 
 /// Friction of a bounce: stops the sliding and the twisting, or as much of it as Coulomb's law allows.
-fn rub(couple: &mut Couple, rows: &[Row; 2], about: Option<&Row>, limits: (f64, f64)) {
+fn rub(couple: &mut VelocityPair, rows: &[Row; 2], about: Option<&Row>, limits: (f64, f64)) {
     let give = |row: &Row| row.give((1.0, 1.0));
     // Both directions along the surface resist alike for balls; for others the larger give is the safe choice.
     let along = give(&rows[0]).max(give(&rows[1]));
@@ -86,8 +86,8 @@ fn rub(couple: &mut Couple, rows: &[Row; 2], about: Option<&Row>, limits: (f64, 
         Some(row) if give(row) > 0.0 && limits.1 > 0.0 => -row.speed(&couple.a, &couple.b) / give(row),
         _ => 0.0,
     };
-    let rubbed = within_limits([-slide[0] / along, -slide[1] / along, twist], limits);
-    for (row, impulse) in rows.iter().chain(about).zip(rubbed) {
+    let tangent_impulse = within_limits([-slide[0] / along, -slide[1] / along, twist], limits);
+    for (row, impulse) in rows.iter().chain(about).zip(tangent_impulse) {
         row.push(impulse, couple);
     }
 }

@@ -6,10 +6,10 @@ use thin_vec::ThinVec;
 
 use crate::base::math::{Vec3, any_perpendicular};
 use crate::physics::collision::kernels::{ContactPoint, Manifold};
-use crate::physics::local_solver::cache::{PairMemory, PatchMemory, PointMemory};
+use crate::physics::local_solver::cache::{PairCache, PatchCache, PointCache};
 use crate::physics::local_solver::resting::System;
-use crate::physics::local_solver::row::{Couple, Inertial, Row, Twist};
-use crate::physics::world::{Rule, Surface};
+use crate::physics::local_solver::row::{Row, SolverMass, Twist, VelocityPair};
+use crate::physics::world::{ContactRule, Surface};
 
 /// Points whose normals differ by less than this (cosine) lie on one patch.
 const SAME_PATCH: f64 = 1.0 - 1e-6;
@@ -21,11 +21,11 @@ pub(super) struct SolvedPoint {
     pub gap: f64,
     feature: u64,
     /// Impulse that presses the point in this tick.
-    pub pressed: f64,
+    pub normal_impulse: f64,
     /// Distance from the middle of its patch, and which patch that is.
     arm: f64,
     patch: u32,
-    /// Whether it was pressed at the tick before.
+    /// Whether it was normal_impulse at the tick before.
     pub was_loaded: bool,
 }
 
@@ -35,21 +35,21 @@ pub(super) struct Patch {
     /// Along the surface.
     pub rows: [Row; 2],
     /// Impulses along these, and about the normal.
-    pub rubbed: [f64; 3],
+    pub tangent_impulse: [f64; 3],
 }
 
 impl Patch {
-    fn at(middle: Vec3, normal: Vec3, a: &Inertial, b: &Inertial) -> Self {
+    fn at(middle: Vec3, normal: Vec3, a: &SolverMass, b: &SolverMass) -> Self {
         let along = any_perpendicular(normal);
         let across = normal.cross(&along);
         let rows = [Row::tangent(along, middle, a, b), Row::tangent(across, middle, a, b)];
-        Patch { rows, rubbed: [0.0; 3] }
+        Patch { rows, tangent_impulse: [0.0; 3] }
     }
 }
 
 /// A pair of any shapes in touch at one tick.
 #[derive(Clone, Debug)]
-pub(super) struct ShapeTouch {
+pub(super) struct ManifoldContact {
     pub(super) points: SmallVec<[SolvedPoint; 1]>,
     /// Empty where there is no friction.
     pub(super) patches: SmallVec<[Patch; 1]>,
@@ -68,18 +68,18 @@ pub(super) struct ShapeTouch {
     pub(super) system: Option<Box<System>>,
 }
 
-impl ShapeTouch {
+impl ManifoldContact {
     /// A pair whose points are known. The first side is the body with the smaller id, or the body that touches
     /// static geometry.
     pub fn new(
         manifold: &Manifold,
         surface: Surface,
-        a: &Inertial,
-        b: &Inertial,
-        memory: &PairMemory,
-        rule: &Rule,
+        a: &SolverMass,
+        b: &SolverMass,
+        memory: &PairCache,
+        rule: &ContactRule,
     ) -> Self {
-        let mut touch = ShapeTouch {
+        let mut touch = ManifoldContact {
             points: SmallVec::new(),
             patches: SmallVec::new(),
             twists: ThinVec::new(),
@@ -97,7 +97,7 @@ impl ShapeTouch {
                 row,
                 gap,
                 feature,
-                pressed: 0.0,
+                normal_impulse: 0.0,
                 arm: 0.0,
                 patch: 0,
                 was_loaded: false,
@@ -116,7 +116,7 @@ impl ShapeTouch {
     }
 
     /// Groups points by their normals.
-    fn find_patches(&mut self, manifold: &Manifold, a: &Inertial, b: &Inertial) {
+    fn find_patches(&mut self, manifold: &Manifold, a: &SolverMass, b: &SolverMass) {
         if let [only] = manifold.points() {
             return self.patches.push(Patch::at(only.point, only.normal, a, b));
         }
@@ -146,81 +146,85 @@ impl ShapeTouch {
         }
     }
 
-    /// Starts from the impulses that pressed the points last tick.
-    fn recall_pressure(&mut self, memory: &PairMemory) {
+    /// Starts from the impulses that normal_impulse the points last tick.
+    fn recall_pressure(&mut self, memory: &PairCache) {
         if let ([point], [known]) = (&mut self.points[..], &memory.points[..])
             && point.feature == known.feature
         {
-            (point.pressed, point.was_loaded) = (known.pressed, known.pressed > 0.0);
+            (point.normal_impulse, point.was_loaded) = (known.normal_impulse, known.normal_impulse > 0.0);
             return;
         }
         let features: SmallVec<[u64; 4]> = self.points.iter().map(|point| point.feature).collect();
-        for (point, pressed) in self.points.iter_mut().zip(memory.pressed(&features)) {
-            point.pressed = pressed;
-            point.was_loaded = pressed > 0.0;
+        for (point, normal_impulse) in self.points.iter_mut().zip(memory.normal_impulse(&features)) {
+            point.normal_impulse = normal_impulse;
+            point.was_loaded = normal_impulse > 0.0;
         }
     }
 
     /// Starts from last tick's friction, turned into this tick's directions and within this tick's limits.
-    fn recall_friction(&mut self, memory: &PairMemory) {
+    fn recall_friction(&mut self, memory: &PairCache) {
         for (at, known) in memory.patches.iter().enumerate().take(self.patches.len()) {
             let limits = self.friction_limits(at);
             let [along, across] = &self.patches[at].rows;
-            let wanted = [known.rubbed.dot(&along.dir), known.rubbed.dot(&across.dir), known.twisted];
-            self.patches[at].rubbed = within_limits(wanted, limits);
+            let wanted = [
+                known.tangent_impulse.dot(&along.dir),
+                known.tangent_impulse.dot(&across.dir),
+                known.spin_impulse,
+            ];
+            self.patches[at].tangent_impulse = within_limits(wanted, limits);
         }
     }
 
-    /// Most that a patch can rub and twist, given how hard its points are pressed.
+    /// Most that a patch can rub and twist, given how hard its points are normal_impulse.
     pub(super) fn friction_limits(&self, patch: usize) -> (f64, f64) {
-        self.friction_limits_if(patch, |_, point| point.pressed)
+        self.friction_limits_if(patch, |_, point| point.normal_impulse)
     }
 
-    /// The same if its points were pressed as `pressed` says.
+    /// The same if its points were normal_impulse as `normal_impulse` says.
     pub(super) fn friction_limits_if(
         &self,
         patch: usize,
-        pressed: impl Fn(usize, &SolvedPoint) -> f64,
+        normal_impulse: impl Fn(usize, &SolvedPoint) -> f64,
     ) -> (f64, f64) {
         let mut limits = (0.0, 0.0);
         for (at, point) in self.points.iter().enumerate().filter(|(_, point)| point.patch == patch as u32) {
-            let pressed = pressed(at, point);
-            limits.0 += self.surface.friction * pressed;
-            limits.1 += self.surface.friction * pressed * point.arm;
+            let normal_impulse = normal_impulse(at, point);
+            limits.0 += self.surface.friction * normal_impulse;
+            limits.1 += self.surface.friction * normal_impulse * point.arm;
         }
         limits
     }
 
     /// Restitution of the next bounce.
     pub(super) fn restitution(&self) -> f64 {
-        faded(self.surface.restitution, self.bounces)
+        decayed_restitution(self.surface.restitution, self.bounces)
     }
 
     /// Whether the touch would leave fast enough to matter: then it bounces instead of resting.
-    pub(super) fn is_hard(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
-        let near = self.points.iter().filter(|p| p.gap < rule.margin);
+    pub(super) fn is_impact(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> bool {
+        let near = self.points.iter().filter(|p| p.gap < rule.margin_m);
         let approach = near.map(|p| p.row.speed(a, b)).fold(0.0, f64::min);
-        approach < 0.0 && self.restitution() * -approach > rule.bounce
+        approach < 0.0 && self.restitution() * -approach > rule.bounce_speed_mps
     }
 
     /// Whether the two fly apart, though they may still overlap.
-    pub(super) fn parts(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
-        self.points.iter().all(|p| p.row.speed(a, b) >= rule.separating)
+    pub(super) fn parts(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> bool {
+        self.points.iter().all(|p| p.row.speed(a, b) >= rule.separation_speed_mps)
     }
 
     /// Forgets the impulses that held it: a bounce ends a rest.
     pub(super) fn release(&mut self) {
         for point in &mut self.points {
-            point.pressed = 0.0;
+            point.normal_impulse = 0.0;
         }
         for patch in &mut self.patches {
-            patch.rubbed = [0.0; 3];
+            patch.tangent_impulse = [0.0; 3];
         }
     }
 
     /// Whether any impulse holds it.
     pub(super) fn is_held(&self) -> bool {
-        self.points.iter().any(|p| p.pressed > 0.0)
+        self.points.iter().any(|p| p.normal_impulse > 0.0)
     }
 
     /// The impulse on the first body and its turning moments about both centres of mass. The second body gets
@@ -234,10 +238,10 @@ impl ShapeTouch {
             total.2 += arm_b * impulse;
         };
         for point in &self.points {
-            add(&point.row, point.pressed);
+            add(&point.row, point.normal_impulse);
         }
         for (at, patch) in self.patches.iter().enumerate() {
-            for (row, impulse) in patch.rows.iter().chain(self.twists.get(at)).zip(patch.rubbed) {
+            for (row, impulse) in patch.rows.iter().chain(self.twists.get(at)).zip(patch.tangent_impulse) {
                 add(row, impulse);
             }
         }
@@ -245,18 +249,18 @@ impl ShapeTouch {
     }
 
     /// The two bodies as this touch sees them.
-    pub(super) fn couple(&self, a: &Twist, b: &Twist, weights: (f64, f64)) -> Couple {
-        Couple { a: *a, b: *b, inv_mass: self.inv_mass, weights }
+    pub(super) fn couple(&self, a: &Twist, b: &Twist, weights: (f64, f64)) -> VelocityPair {
+        VelocityPair { a: *a, b: *b, inv_mass: self.inv_mass, weights }
     }
 
     /// What the pair remembers for the next tick.
-    pub fn memory(&self) -> PairMemory {
-        let point = |p: &SolvedPoint| PointMemory { feature: p.feature, pressed: p.pressed };
-        let patch = |p: &Patch| PatchMemory {
-            rubbed: p.rows[0].dir * p.rubbed[0] + p.rows[1].dir * p.rubbed[1],
-            twisted: p.rubbed[2],
+    pub fn memory(&self) -> PairCache {
+        let point = |p: &SolvedPoint| PointCache { feature: p.feature, normal_impulse: p.normal_impulse };
+        let patch = |p: &Patch| PatchCache {
+            tangent_impulse: p.rows[0].dir * p.tangent_impulse[0] + p.rows[1].dir * p.tangent_impulse[1],
+            spin_impulse: p.tangent_impulse[2],
         };
-        PairMemory {
+        PairCache {
             bounces: self.bounces,
             points: self.points.iter().map(point).collect(),
             patches: self.patches.iter().map(patch).collect(),
@@ -266,15 +270,15 @@ impl ShapeTouch {
 
 /// Restitution after some bounces: it fades with every bounce of the same touch, so that rattling dies out.
 #[inline]
-pub(super) fn faded(restitution: f64, bounces: u32) -> f64 {
-    let mut faded = restitution;
+pub(super) fn decayed_restitution(restitution: f64, bounces: u32) -> f64 {
+    let mut decayed_restitution = restitution;
     for _ in 0..bounces {
-        faded *= restitution;
-        if faded == 0.0 || restitution == 1.0 {
+        decayed_restitution *= restitution;
+        if decayed_restitution == 0.0 || restitution == 1.0 {
             break;
         }
     }
-    faded
+    decayed_restitution
 }
 
 /// The nearest friction that Coulomb's law allows: a cone along the surface, an interval about the normal.

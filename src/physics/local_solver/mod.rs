@@ -1,6 +1,6 @@
 //! The response: what touching bodies do to each other between one tick and the next.
 //!
-//! Strictly local: a body needs the states of those it touches and a little of their standing (how many they
+//! Strictly local: a body needs the states of those it touches and a little of their ghost (how many they
 //! touch, whom they name, their velocities after each round), nothing from farther away. `docs/physics.md`
 //! tells the rule in words.
 
@@ -16,9 +16,9 @@ mod row;
 mod solver;
 mod sphere_contact;
 
-pub use cache::{PairMemory, PatchMemory, PointMemory};
-pub use contact::Touch;
-pub use ghost::{Partner, Standing};
-pub use pair::{Meeting, Meetings, Sides};
-pub use row::{Inertial, Twist};
-pub use solver::{Participant, Responder};
+pub use cache::{PairCache, PatchCache, PointCache};
+pub use contact::ContactConstraint;
+pub use ghost::{GhostState, Partner};
+pub use pair::{ContactPair, ContactPairs, Sides};
+pub use row::{SolverMass, Twist};
+pub use solver::{LocalSolver, SolverBody};

@@ -5,16 +5,16 @@
 
 use crate::base::math::Vec3;
 use crate::base::parallel;
-use crate::physics::local_solver::contact::Touch;
+use crate::physics::local_solver::contact::ContactConstraint;
 use crate::physics::local_solver::ghost::Partner;
 use crate::physics::local_solver::row::Twist;
-use crate::physics::local_solver::solver::Participant;
-use crate::physics::world::Rule;
+use crate::physics::local_solver::solver::SolverBody;
+use crate::physics::world::ContactRule;
 
-/// Two that touch, as places in the list of participants, and what there is to know of them without looking at their
+/// Two that touch, as places in the list of bodies, and what there is to know of them without looking at their
 /// touch.
 #[derive(Clone, Debug)]
-pub struct Meeting {
+pub struct ContactPair {
     /// The body with the smaller id, or the body that touches static geometry.
     pub a: u32,
     /// The body with the larger id; `None` for static geometry.
@@ -24,7 +24,7 @@ pub struct Meeting {
     /// Smallest gap of its points.
     pub gap: f64,
     /// Whether it is hard at the velocities at the start.
-    pub(super) was_hard: bool,
+    pub(super) was_impact: bool,
     /// Whether it is still hard after the last round: it acts no more in this tick.
     pub(super) waits: bool,
     /// Whether the two fly apart.
@@ -39,14 +39,14 @@ pub struct Meeting {
     pub(super) moved: Option<(Twist, Twist)>,
 }
 
-impl Meeting {
+impl ContactPair {
     fn of((a, b, with): Sides) -> Self {
-        Meeting {
+        ContactPair {
             a,
             b,
             with,
             gap: f64::INFINITY,
-            was_hard: false,
+            was_impact: false,
             waits: false,
             parts: false,
             is_held: false,
@@ -57,77 +57,83 @@ impl Meeting {
     }
 
     /// Takes down what there is to know of its touch at the start.
-    fn note(&mut self, participants: &[Participant], rule: &Rule, touch: &Touch) {
-        let twist = |place: u32| Twist::of(&participants[place as usize].state);
+    fn note(&mut self, bodies: &[SolverBody], rule: &ContactRule, touch: &ContactConstraint) {
+        let twist = |place: u32| Twist::of(&bodies[place as usize].state);
         self.gap = touch.gap();
-        self.was_hard = touch.is_hard(&twist(self.a), &self.b.map_or(Twist::ZERO, twist), rule);
+        self.was_impact = touch.is_impact(&twist(self.a), &self.b.map_or(Twist::ZERO, twist), rule);
         self.impulse = touch.impulse();
     }
 
-    /// The participants on its two sides.
+    /// The bodies on its two sides.
     pub fn sides(&self) -> impl Iterator<Item = u32> + use<> {
         [Some(self.a), self.b].into_iter().flatten()
     }
 }
 
-/// Two participants, or one and static geometry, and what the first touches.
+/// Two bodies, or one and static geometry, and what the first touches.
 pub type Sides = (u32, Option<u32>, Partner);
 
-/// All meetings of one tick, in order: pairs of bodies by ascending ids first, then touches with static geometry by
+/// All pairs of one tick, in order: pairs of bodies by ascending ids first, then touches with static geometry by
 /// ascending body and static id.
 #[derive(Clone, Default)]
-pub struct Meetings {
-    list: Vec<Meeting>,
-    touches: Vec<Touch>,
+pub struct ContactPairs {
+    list: Vec<ContactPair>,
+    touches: Vec<ContactConstraint>,
 }
 
-impl Meetings {
-    /// Forgets all meetings, but keeps the room they took.
+impl ContactPairs {
+    /// Forgets all pairs, but keeps the room they took.
     pub fn clear(&mut self) {
         self.list.clear();
         self.touches.clear();
     }
 
-    /// The next meeting.
-    pub fn push(&mut self, participants: &[Participant], rule: &Rule, sides: Sides, touch: Touch) {
-        let mut meeting = Meeting::of(sides);
-        meeting.note(participants, rule, &touch);
-        self.list.push(meeting);
+    /// The next pair.
+    pub fn push(
+        &mut self,
+        bodies: &[SolverBody],
+        rule: &ContactRule,
+        sides: Sides,
+        touch: ContactConstraint,
+    ) {
+        let mut pair = ContactPair::of(sides);
+        pair.note(bodies, rule, &touch);
+        self.list.push(pair);
         self.touches.push(touch);
     }
 
-    /// So many meetings, in the place of those there were.
+    /// So many pairs, in the place of those there were.
     pub fn fill(
         &mut self,
-        participants: &[Participant],
-        rule: &Rule,
+        bodies: &[SolverBody],
+        rule: &ContactRule,
         count: usize,
         sides: impl Fn(usize) -> Sides + Sync + Send,
-        make: impl Fn(usize) -> Touch + Sync + Send,
+        make: impl Fn(usize) -> ContactConstraint + Sync + Send,
     ) {
-        parallel::fill(&mut self.list, count, |at| Meeting::of(sides(at)));
-        parallel::fill_along(&mut self.touches, &mut self.list, |at, meeting| {
+        parallel::par_fill(&mut self.list, count, |at| ContactPair::of(sides(at)));
+        parallel::par_zip_fill(&mut self.touches, &mut self.list, |at, pair| {
             let touch = make(at);
-            meeting.note(participants, rule, &touch);
+            pair.note(bodies, rule, &touch);
             touch
         });
     }
 
     /// Who meets.
-    pub fn list(&self) -> &[Meeting] {
+    pub fn list(&self) -> &[ContactPair] {
         &self.list
     }
 
-    /// The touch of one meeting.
-    pub fn touch(&self, at: usize) -> &Touch {
+    /// The touch of one pair.
+    pub fn touch(&self, at: usize) -> &ContactConstraint {
         &self.touches[at]
     }
 
-    pub(super) fn get_mut(&mut self, at: usize) -> (&mut Meeting, &mut Touch) {
+    pub(super) fn get_mut(&mut self, at: usize) -> (&mut ContactPair, &mut ContactConstraint) {
         (&mut self.list[at], &mut self.touches[at])
     }
 
-    pub(super) fn each(&mut self, act: impl Fn(&mut Meeting, &mut Touch) + Sync) {
-        parallel::each_pair(&mut self.list, &mut self.touches, |_, meeting, touch| act(meeting, touch));
+    pub(super) fn each(&mut self, act: impl Fn(&mut ContactPair, &mut ContactConstraint) + Sync) {
+        parallel::par_for_pairs(&mut self.list, &mut self.touches, |_, pair, touch| act(pair, touch));
     }
 }

@@ -6,14 +6,14 @@
 use smallvec::SmallVec;
 
 use crate::physics::local_solver::dense::{Matrix, ROWS_MAX};
-use crate::physics::local_solver::manifold_contact::{ShapeTouch, SolvedPoint, within_limits};
-use crate::physics::local_solver::row::{Couple, Row, Twist};
-use crate::physics::world::Rule;
+use crate::physics::local_solver::manifold_contact::{ManifoldContact, SolvedPoint, within_limits};
+use crate::physics::local_solver::row::{Row, Twist, VelocityPair};
+use crate::physics::world::ContactRule;
 
 /// Sweeps where the points of a pair cannot be solved at one stroke: some slip, or normals differ.
 const SWEEPS: usize = 8;
 
-impl ShapeTouch {
+impl ManifoldContact {
     /// One iteration: the two bodies, split by `weights`, exchange impulses until they no longer approach
     /// faster than their gaps allow.
     pub(super) fn relax(&mut self, a: &Twist, b: &Twist, weights: (f64, f64), tick_s: f64) {
@@ -30,51 +30,51 @@ impl ShapeTouch {
 
     /// Solves all points and the friction of a single patch at one stroke. Does nothing and says no if that
     /// would pull, or rub beyond Coulomb's limit.
-    fn hold(&mut self, couple: &Couple, tick_s: f64) -> bool {
+    fn hold(&mut self, couple: &VelocityPair, tick_s: f64) -> bool {
         let system = self.system.take().unwrap_or_else(|| Box::new(System::new(self, couple)));
         let pressing = self.points.len();
         let found = system.found(self, couple, tick_s);
         self.system = Some(system);
         let Some(found) = found else { return false };
-        let before: SmallVec<[f64; 4]> = self.points.iter().map(|p| p.pressed).collect();
-        for (point, pressed) in self.points.iter_mut().zip(found) {
-            point.pressed = pressed;
+        let before: SmallVec<[f64; 4]> = self.points.iter().map(|p| p.normal_impulse).collect();
+        for (point, normal_impulse) in self.points.iter_mut().zip(found) {
+            point.normal_impulse = normal_impulse;
         }
         if !self.patches.is_empty() {
             let wanted = [found[pressing], found[pressing + 1], found[pressing + 2]];
             if within_limits(wanted, self.friction_limits(0)) != wanted {
                 for (point, before) in self.points.iter_mut().zip(before) {
-                    point.pressed = before;
+                    point.normal_impulse = before;
                 }
                 return false;
             }
-            self.patches[0].rubbed = wanted;
+            self.patches[0].tangent_impulse = wanted;
         }
         true
     }
 
     /// One pass over points and patches, each seeing what the ones before it did.
-    fn sweep(&mut self, couple: &mut Couple, tick_s: f64) {
+    fn sweep(&mut self, couple: &mut VelocityPair, tick_s: f64) {
         for point in &mut self.points {
             let missing =
                 allowed_speed(point.gap, point.was_loaded, tick_s) - point.row.speed(&couple.a, &couple.b);
-            let pressed = (point.pressed + missing / point.row.give(couple.weights)).max(0.0);
-            point.row.push(pressed - point.pressed, couple);
-            point.pressed = pressed;
+            let normal_impulse = (point.normal_impulse + missing / point.row.give(couple.weights)).max(0.0);
+            point.row.push(normal_impulse - point.normal_impulse, couple);
+            point.normal_impulse = normal_impulse;
         }
         for at in 0..self.patches.len() {
             let limits = self.friction_limits(at);
             let patch = &mut self.patches[at];
             let rows = || patch.rows.iter().chain(self.twists.get(at));
-            let mut wanted = patch.rubbed;
+            let mut wanted = patch.tangent_impulse;
             for (wanted, row) in wanted.iter_mut().zip(rows()) {
                 *wanted -= row.speed(&couple.a, &couple.b) / row.give(couple.weights);
             }
-            let rubbed = within_limits(wanted, limits);
-            for ((row, new), old) in rows().zip(rubbed).zip(patch.rubbed) {
+            let tangent_impulse = within_limits(wanted, limits);
+            for ((row, new), old) in rows().zip(tangent_impulse).zip(patch.tangent_impulse) {
                 row.push(new - old, couple);
             }
-            patch.rubbed = rubbed;
+            patch.tangent_impulse = tangent_impulse;
         }
     }
 
@@ -86,12 +86,12 @@ impl ShapeTouch {
         a: &Twist,
         b: &Twist,
         weights: (f64, f64),
-        rule: &Rule,
+        rule: &ContactRule,
     ) -> (Twist, Twist) {
         let mut whole = self.couple(&Twist::ZERO, &Twist::ZERO, (1.0, 1.0));
         if !self.fired {
-            let is_loaded = |p: &&SolvedPoint| p.pressed > 0.0;
-            let rests = |p: &&SolvedPoint| is_loaded(p) || p.row.speed(a, b) <= rule.bounce;
+            let is_loaded = |p: &&SolvedPoint| p.normal_impulse > 0.0;
+            let rests = |p: &&SolvedPoint| is_loaded(p) || p.row.speed(a, b) <= rule.bounce_speed_mps;
             let overlapping = self.points.iter().filter(|p| p.gap < 0.0).filter(rests);
             self.shift(overlapping, weights, rule.correction, &mut whole);
             let gaping = self.points.iter().filter(|p| p.gap > 0.0).filter(is_loaded);
@@ -106,7 +106,7 @@ impl ShapeTouch {
         points: impl Iterator<Item = &'a SolvedPoint>,
         weights: (f64, f64),
         share: f64,
-        whole: &mut Couple,
+        whole: &mut VelocityPair,
     ) {
         let points: SmallVec<[&SolvedPoint; 4]> = points.collect();
         if let [only] = points[..] {
@@ -134,7 +134,7 @@ pub(super) struct System {
 }
 
 impl System {
-    fn new(touch: &ShapeTouch, couple: &Couple) -> Self {
+    fn new(touch: &ManifoldContact, couple: &VelocityPair) -> Self {
         let mut rows: SmallVec<[Row; ROWS_MAX]> = touch.points.iter().map(|p| p.row).collect();
         rows.extend(touch.patches.iter().flat_map(|patch| patch.rows));
         rows.extend(touch.twists.iter().copied());
@@ -143,15 +143,15 @@ impl System {
     }
 
     /// Impulses that leave no point approaching faster than allowed, and nothing sliding.
-    fn found(&self, touch: &ShapeTouch, couple: &Couple, tick_s: f64) -> Option<[f64; ROWS_MAX]> {
+    fn found(&self, touch: &ManifoldContact, couple: &VelocityPair, tick_s: f64) -> Option<[f64; ROWS_MAX]> {
         let pressing = touch.points.len();
         let (mut now, mut right) = ([0.0; ROWS_MAX], [0.0; ROWS_MAX]);
         for ((now, right), point) in now.iter_mut().zip(&mut right).zip(&touch.points) {
-            *now = point.pressed;
+            *now = point.normal_impulse;
             *right = allowed_speed(point.gap, point.was_loaded, tick_s);
         }
         for patch in &touch.patches {
-            now[pressing..pressing + 3].copy_from_slice(&patch.rubbed);
+            now[pressing..pressing + 3].copy_from_slice(&patch.tangent_impulse);
         }
         for (i, row) in self.rows.iter().enumerate() {
             let held: f64 = (0..self.rows.len()).map(|k| self.matrix.at[i][k] * now[k]).sum();

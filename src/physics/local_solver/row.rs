@@ -32,7 +32,7 @@ impl Twist {
 
 /// How one side of a touch resists impulses at this tick.
 #[derive(Clone, Copy, Debug)]
-pub struct Inertial {
+pub struct SolverMass {
     /// Centre of mass.
     pub x: Vec3,
     /// 1/kg; zero for static geometry.
@@ -43,10 +43,10 @@ pub struct Inertial {
     pub is_ball: bool,
 }
 
-impl Inertial {
+impl SolverMass {
     /// A body at a state.
     pub fn of(body: &BodyDef, state: &BodyState) -> Self {
-        Inertial {
+        SolverMass {
             x: state.x,
             inv_mass: body.inv_mass,
             inv_inertia: body.inertia.world_inverse(&state.q),
@@ -56,14 +56,14 @@ impl Inertial {
 
     /// Something that never moves, at `x`.
     pub fn fixed(x: Vec3) -> Self {
-        Inertial { x, inv_mass: 0.0, inv_inertia: Mat3::zeros(), is_ball: true }
+        SolverMass { x, inv_mass: 0.0, inv_inertia: Mat3::zeros(), is_ball: true }
     }
 }
 
 /// Two bodies while their velocities are being changed. A weight multiplies a body's inverse mass: one for a
 /// whole body, the number of its touches for a body that is split evenly among them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Couple {
+pub(super) struct VelocityPair {
     pub a: Twist,
     pub b: Twist,
     pub inv_mass: (f64, f64),
@@ -85,27 +85,27 @@ pub(super) struct Row {
 
 impl Row {
     /// Along the contact normal `dir` at `point`.
-    pub fn normal(dir: Vec3, point: Vec3, a: &Inertial, b: &Inertial) -> Self {
+    pub fn normal(dir: Vec3, point: Vec3, a: &SolverMass, b: &SolverMass) -> Self {
         if a.is_ball && b.is_ball {
             let none = Vec3::zeros();
             let (k_a, k_b) = (a.inv_mass, b.inv_mass);
             return Row { dir, arm_a: none, arm_b: none, spin_a: none, spin_b: none, k_a, k_b };
         }
-        let arm = |side: &Inertial| if side.is_ball { Vec3::zeros() } else { (point - side.x).cross(&dir) };
+        let arm = |side: &SolverMass| if side.is_ball { Vec3::zeros() } else { (point - side.x).cross(&dir) };
         Self::with_arms(dir, arm(a), arm(b), a, b)
     }
 
     /// Along the surface direction `dir` at `point`.
-    pub fn tangent(dir: Vec3, point: Vec3, a: &Inertial, b: &Inertial) -> Self {
+    pub fn tangent(dir: Vec3, point: Vec3, a: &SolverMass, b: &SolverMass) -> Self {
         Self::with_arms(dir, (point - a.x).cross(&dir), (point - b.x).cross(&dir), a, b)
     }
 
     /// About the normal.
-    pub fn about(normal: Vec3, a: &Inertial, b: &Inertial) -> Self {
+    pub fn about(normal: Vec3, a: &SolverMass, b: &SolverMass) -> Self {
         Self::with_arms(Vec3::zeros(), normal, normal, a, b)
     }
 
-    fn with_arms(dir: Vec3, arm_a: Vec3, arm_b: Vec3, a: &Inertial, b: &Inertial) -> Self {
+    fn with_arms(dir: Vec3, arm_a: Vec3, arm_b: Vec3, a: &SolverMass, b: &SolverMass) -> Self {
         let (spin_a, spin_b) = (a.inv_inertia * arm_a, b.inv_inertia * arm_b);
         let d2 = dir.norm_squared();
         // A unit vector counts as exactly one, so that balls see their exact masses.
@@ -136,7 +136,7 @@ impl Row {
 
     /// Pushes the first body along this direction and the second against it.
     #[inline]
-    pub fn push(&self, impulse: f64, couple: &mut Couple) {
+    pub fn push(&self, impulse: f64, couple: &mut VelocityPair) {
         let (weight_a, weight_b) = couple.weights;
         couple.a.v += self.dir * (impulse * couple.inv_mass.0 * weight_a);
         couple.a.w += self.spin_a * (impulse * weight_a);

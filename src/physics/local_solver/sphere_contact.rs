@@ -1,28 +1,28 @@
 //! Two balls, or a ball and static geometry, that touch in one point: what most touches are.
 //!
 //! Impulses along the normal cannot turn a ball, and its inertia is the same about every axis; that makes a touch half
-//! as large as one of other shapes, and every step a few lines without loops. It gives what [`ShapeTouch`] gives.
+//! as large as one of other shapes, and every step a few lines without loops. It gives what [`ManifoldContact`] gives.
 //!
-//! [`ShapeTouch`]: crate::physics::local_solver::manifold_contact::ShapeTouch
+//! [`ManifoldContact`]: crate::physics::local_solver::manifold_contact::ManifoldContact
 
 use smallvec::SmallVec;
 
 use crate::base::math::{Vec3, any_perpendicular};
 use crate::physics::collision::kernels::ContactPoint;
-use crate::physics::local_solver::cache::{PairMemory, PatchMemory, PointMemory};
-use crate::physics::local_solver::manifold_contact::{faded, within_limits};
+use crate::physics::local_solver::cache::{PairCache, PatchCache, PointCache};
+use crate::physics::local_solver::manifold_contact::{decayed_restitution, within_limits};
 use crate::physics::local_solver::resting::allowed_speed;
-use crate::physics::local_solver::row::{Inertial, Twist};
-use crate::physics::world::{Rule, Surface};
+use crate::physics::local_solver::row::{SolverMass, Twist};
+use crate::physics::world::{ContactRule, Surface};
 
 /// A ball that touches another, or static geometry, at one tick.
 #[derive(Clone, Debug)]
-pub(super) struct BallTouch {
+pub(super) struct SphereContact {
     normal: Vec3,
     feature: u64,
     pub gap: f64,
     /// Impulse that presses the point in this tick.
-    pressed: f64,
+    normal_impulse: f64,
     /// Inverse masses of the two sides, and inverse moments of inertia.
     inv_mass: (f64, f64),
     inv_inertia: (f64, f64),
@@ -31,17 +31,17 @@ pub(super) struct BallTouch {
     pub bounces: u32,
     /// Whether it bounced in this tick.
     pub fired: bool,
-    /// Whether it was pressed at the tick before.
+    /// Whether it was normal_impulse at the tick before.
     was_loaded: bool,
     /// Along the surface, if there is friction.
     rubs: bool,
-    along: Rub,
-    across: Rub,
+    along: Tangent,
+    across: Tangent,
 }
 
 /// A direction along the surface, with the arms it works on and the impulse along it.
 #[derive(Clone, Copy, Debug)]
-struct Rub {
+struct Tangent {
     dir: Vec3,
     arm_a: Vec3,
     arm_b: Vec3,
@@ -51,10 +51,10 @@ struct Rub {
     impulse: f64,
 }
 
-impl Rub {
-    const NONE: Rub = {
+impl Tangent {
+    const NONE: Tangent = {
         let none = Vec3::new(0.0, 0.0, 0.0);
-        Rub { dir: none, arm_a: none, arm_b: none, k_a: 0.0, k_b: 0.0, impulse: 0.0 }
+        Tangent { dir: none, arm_a: none, arm_b: none, k_a: 0.0, k_b: 0.0, impulse: 0.0 }
     };
 
     #[inline]
@@ -62,7 +62,7 @@ impl Rub {
         let (arm_a, arm_b) = (to_a.cross(&dir), to_b.cross(&dir));
         let k_a = inv_mass.0 + arm_a.dot(&(arm_a * inv_inertia.0));
         let k_b = inv_mass.1 + arm_b.dot(&(arm_b * inv_inertia.1));
-        Rub { dir, arm_a, arm_b, k_a, k_b, impulse: 0.0 }
+        Tangent { dir, arm_a, arm_b, k_a, k_b, impulse: 0.0 }
     }
 
     /// Speed at which the first body slides past the second along this direction.
@@ -78,47 +78,50 @@ impl Rub {
     }
 }
 
-impl BallTouch {
+impl SphereContact {
     /// The touch at a point.
     #[inline]
     pub fn new(
         contact: &ContactPoint,
         surface: Surface,
-        a: &Inertial,
-        b: &Inertial,
-        memory: &PairMemory,
-        rule: &Rule,
+        a: &SolverMass,
+        b: &SolverMass,
+        memory: &PairCache,
+        rule: &ContactRule,
     ) -> Self {
         let ContactPoint { normal, point, gap, feature } = *contact;
         let (inv_mass, inv_inertia) =
             ((a.inv_mass, b.inv_mass), (a.inv_inertia[(0, 0)], b.inv_inertia[(0, 0)]));
-        let pressed = match (rule.warm_start, &memory.points[..]) {
+        let normal_impulse = match (rule.warm_start, &memory.points[..]) {
             (false, _) => 0.0,
-            (true, [known]) if known.feature == feature => known.pressed,
-            (true, _) => memory.pressed(&[feature])[0],
+            (true, [known]) if known.feature == feature => known.normal_impulse,
+            (true, _) => memory.normal_impulse(&[feature])[0],
         };
-        let mut touch = BallTouch {
+        let mut touch = SphereContact {
             normal,
             feature,
             gap,
-            pressed,
+            normal_impulse,
             inv_mass,
             inv_inertia,
             surface,
             bounces: memory.bounces,
             fired: false,
-            was_loaded: pressed > 0.0,
+            was_loaded: normal_impulse > 0.0,
             rubs: surface.friction > 0.0,
-            along: Rub::NONE,
-            across: Rub::NONE,
+            along: Tangent::NONE,
+            across: Tangent::NONE,
         };
         if touch.rubs {
             let along = any_perpendicular(normal);
             let to = (point - a.x, point - b.x);
-            touch.along = Rub::new(along, to, inv_mass, inv_inertia);
-            touch.across = Rub::new(normal.cross(&along), to, inv_mass, inv_inertia);
+            touch.along = Tangent::new(along, to, inv_mass, inv_inertia);
+            touch.across = Tangent::new(normal.cross(&along), to, inv_mass, inv_inertia);
             if let Some(known) = memory.patches.first().filter(|_| rule.warm_start) {
-                let wanted = [known.rubbed.dot(&touch.along.dir), known.rubbed.dot(&touch.across.dir)];
+                let wanted = [
+                    known.tangent_impulse.dot(&touch.along.dir),
+                    known.tangent_impulse.dot(&touch.across.dir),
+                ];
                 touch.rub(wanted);
             }
         }
@@ -128,7 +131,7 @@ impl BallTouch {
     /// Friction as near to what is wanted as Coulomb's law allows.
     #[inline]
     fn rub(&mut self, [along, across]: [f64; 2]) {
-        let most = self.surface.friction * self.pressed;
+        let most = self.surface.friction * self.normal_impulse;
         [self.along.impulse, self.across.impulse, _] = within_limits([along, across, 0.0], (most, 0.0));
     }
 
@@ -153,36 +156,36 @@ impl BallTouch {
     }
 
     #[inline]
-    pub fn is_hard(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
+    pub fn is_impact(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> bool {
         let speed = self.leaving(a, b);
-        self.gap < rule.margin
+        self.gap < rule.margin_m
             && speed < 0.0
-            && faded(self.surface.restitution, self.bounces) * -speed > rule.bounce
+            && decayed_restitution(self.surface.restitution, self.bounces) * -speed > rule.bounce_speed_mps
     }
 
     #[inline]
-    pub fn parts(&self, a: &Twist, b: &Twist, rule: &Rule) -> bool {
-        self.leaving(a, b) >= rule.separating
+    pub fn parts(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> bool {
+        self.leaving(a, b) >= rule.separation_speed_mps
     }
 
     pub fn release(&mut self) {
-        self.pressed = 0.0;
+        self.normal_impulse = 0.0;
         self.along.impulse = 0.0;
         self.across.impulse = 0.0;
     }
 
     #[inline]
     pub fn is_held(&self) -> bool {
-        self.pressed > 0.0
+        self.normal_impulse > 0.0
     }
 
     #[inline]
     pub fn impulse(&self) -> (Vec3, Vec3, Vec3) {
-        let push = self.normal * self.pressed;
+        let push = self.normal * self.normal_impulse;
         if !self.rubs {
             return (push, Vec3::zeros(), Vec3::zeros());
         }
-        let BallTouch { along, across, .. } = self;
+        let SphereContact { along, across, .. } = self;
         (
             push + along.dir * along.impulse + across.dir * across.impulse,
             along.arm_a * along.impulse + across.arm_a * across.impulse,
@@ -191,30 +194,35 @@ impl BallTouch {
     }
 
     #[inline]
-    pub fn memory(&self) -> PairMemory {
-        let rubbed = || self.along.dir * self.along.impulse + self.across.dir * self.across.impulse;
+    pub fn memory(&self) -> PairCache {
+        let tangent_impulse = || self.along.dir * self.along.impulse + self.across.dir * self.across.impulse;
         let patches = match self.rubs {
-            true => SmallVec::from_buf([PatchMemory { rubbed: rubbed(), twisted: 0.0 }]),
+            true => {
+                SmallVec::from_buf([PatchCache { tangent_impulse: tangent_impulse(), spin_impulse: 0.0 }])
+            }
             false => SmallVec::new(),
         };
-        PairMemory {
+        PairCache {
             bounces: self.bounces,
-            points: SmallVec::from_buf([PointMemory { feature: self.feature, pressed: self.pressed }]),
+            points: SmallVec::from_buf([PointCache {
+                feature: self.feature,
+                normal_impulse: self.normal_impulse,
+            }]),
             patches,
         }
     }
 
-    pub fn bounce(&self, a: &Twist, b: &Twist, _: &Rule) -> (Twist, Twist) {
+    pub fn bounce(&self, a: &Twist, b: &Twist, _: &ContactRule) -> (Twist, Twist) {
         let whole = (1.0, 1.0);
-        let e = faded(self.surface.restitution, self.bounces);
+        let e = decayed_restitution(self.surface.restitution, self.bounces);
         let push = (1.0 + e) * -self.leaving(a, b) / self.give(whole);
         let (mut a, mut b) = self.pushed(push, a, b, whole);
         if self.rubs {
-            let BallTouch { along, across, .. } = self;
+            let SphereContact { along, across, .. } = self;
             let give = along.give(whole).max(across.give(whole));
             let wanted = [-along.speed(&a, &b) / give, -across.speed(&a, &b) / give, 0.0];
-            let rubbed = within_limits(wanted, (self.surface.friction * push, 0.0));
-            for (rub, impulse) in [along, across].into_iter().zip(rubbed) {
+            let tangent_impulse = within_limits(wanted, (self.surface.friction * push, 0.0));
+            for (rub, impulse) in [along, across].into_iter().zip(tangent_impulse) {
                 a.v += rub.dir * (impulse * self.inv_mass.0);
                 a.w += rub.arm_a * self.inv_inertia.0 * impulse;
                 b.v -= rub.dir * (impulse * self.inv_mass.1);
@@ -227,10 +235,10 @@ impl BallTouch {
     #[inline]
     pub fn relax(&mut self, a: &Twist, b: &Twist, weights: (f64, f64), tick_s: f64) {
         let missing = allowed_speed(self.gap, self.was_loaded, tick_s) - self.leaving(a, b);
-        let before = self.pressed;
-        self.pressed = (before + missing / self.give(weights)).max(0.0);
+        let before = self.normal_impulse;
+        self.normal_impulse = (before + missing / self.give(weights)).max(0.0);
         if self.rubs {
-            let (a, b) = self.pushed(self.pressed - before, a, b, weights);
+            let (a, b) = self.pushed(self.normal_impulse - before, a, b, weights);
             let wanted =
                 [&self.along, &self.across].map(|rub| rub.impulse - rub.speed(&a, &b) / rub.give(weights));
             self.rub(wanted);
@@ -238,9 +246,15 @@ impl BallTouch {
     }
 
     #[inline]
-    pub fn correction(&self, a: &Twist, b: &Twist, weights: (f64, f64), rule: &Rule) -> (Twist, Twist) {
-        let is_loaded = self.pressed > 0.0;
-        let overlaps = self.gap < 0.0 && (is_loaded || self.leaving(a, b) <= rule.bounce);
+    pub fn correction(
+        &self,
+        a: &Twist,
+        b: &Twist,
+        weights: (f64, f64),
+        rule: &ContactRule,
+    ) -> (Twist, Twist) {
+        let is_loaded = self.normal_impulse > 0.0;
+        let overlaps = self.gap < 0.0 && (is_loaded || self.leaving(a, b) <= rule.bounce_speed_mps);
         let gapes = self.gap > 0.0 && is_loaded;
         if self.fired || !(overlaps || gapes) {
             return (Twist::ZERO, Twist::ZERO);
@@ -254,7 +268,7 @@ impl BallTouch {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::shape_touch::ShapeTouch;
+    use super::super::manifold_contact::ManifoldContact;
     use super::*;
     use crate::base::math::Mat3;
     use crate::physics::World;
@@ -269,8 +283,8 @@ mod tests {
         (vectors(), vectors()).prop_map(|(v, w)| Twist { v, w })
     }
 
-    fn ball(x: Vec3, inv_mass: f64) -> Inertial {
-        Inertial { x, inv_mass, inv_inertia: Mat3::from_diagonal_element(2.5 * inv_mass), is_ball: true }
+    fn ball(x: Vec3, inv_mass: f64) -> SolverMass {
+        SolverMass { x, inv_mass, inv_inertia: Mat3::from_diagonal_element(2.5 * inv_mass), is_ball: true }
     }
 
     proptest! {
@@ -283,27 +297,27 @@ mod tests {
             (a, b) in (twists(), twists()),
             weights in (1..5u32, 1..5u32),
             known in prop::collection::vec((6..9u64, 0.0..3.0f64), 0..3),
-            (rubbed, bounces) in (vectors(), 0..3u32),
+            (tangent_impulse, bounces) in (vectors(), 0..3u32),
             warm_start in any::<bool>(),
         ) {
             let scene = Scene { bodies: vec![Body::new(Shape::Sphere { radius: 0.5 }, [0.0; 3])], ..Scene::default() };
-            let rule = Rule { warm_start, ..World::new(&scene).expect("the scene is right").rule };
+            let rule = ContactRule { warm_start, ..World::new(&scene).expect("the scene is right").rule };
             let contact = ContactPoint { feature: 7, point: Vec3::zeros(), normal: normal.normalize(), gap };
             let surface = Surface { friction, restitution };
             let first = ball(normal * 0.3, 0.8);
-            let second = other_mass.map_or(Inertial::fixed(to_b), |inv_mass| ball(to_b, inv_mass));
+            let second = other_mass.map_or(SolverMass::fixed(to_b), |inv_mass| ball(to_b, inv_mass));
             let b = if other_mass.is_some() { b } else { Twist::ZERO };
-            let memory = PairMemory {
+            let memory = PairCache {
                 bounces,
-                points: known.iter().map(|(feature, pressed)| PointMemory { feature: *feature, pressed: *pressed }).collect(),
-                patches: SmallVec::from_buf([PatchMemory { rubbed, twisted: 0.0 }]),
+                points: known.iter().map(|(feature, normal_impulse)| PointCache { feature: *feature, normal_impulse: *normal_impulse }).collect(),
+                patches: SmallVec::from_buf([PatchCache { tangent_impulse, spin_impulse: 0.0 }]),
             };
-            let mut balls = BallTouch::new(&contact, surface, &first, &second, &memory, &rule);
+            let mut balls = SphereContact::new(&contact, surface, &first, &second, &memory, &rule);
             let mut shapes =
-                ShapeTouch::new(&Manifold::single(contact), surface, &first, &second, &memory, &rule);
+                ManifoldContact::new(&Manifold::single(contact), surface, &first, &second, &memory, &rule);
             prop_assert_eq!(balls.impulse(), shapes.impulse());
-            prop_assert_eq!(balls.is_hard(&a, &b, &rule), shapes.is_hard(&a, &b, &rule));
-            if balls.is_hard(&a, &b, &rule) {
+            prop_assert_eq!(balls.is_impact(&a, &b, &rule), shapes.is_impact(&a, &b, &rule));
+            if balls.is_impact(&a, &b, &rule) {
                 prop_assert_eq!(balls.bounce(&a, &b, &rule), shapes.bounce(&a, &b, &rule));
             }
             let weights = (f64::from(weights.0), f64::from(weights.1));

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use crate::protocol::dynamics::{Dynamics, Response};
-use crate::protocol::entity::step::{FREE_AT_LEAST, LARGE_CREW};
-use crate::protocol::entity::{Debt, Departures, Entity, Limits, Plan, Written};
-use crate::protocol::history::{Known, Segment};
+use crate::protocol::entity::step::{LARGE_CLUSTER, MEAN_FREE_MIN_TICKS};
+use crate::protocol::entity::{Departures, Entity, Limits, PendingAck, Plan, WriteResult};
+use crate::protocol::history::{ContactRecord, Segment};
 use crate::protocol::message::EntityId;
 use crate::protocol::portrait::{
-    Named, Painter, portray_crew, portray_found, portray_memories, portray_partner,
+    Named, Painter, portray_cluster, portray_found, portray_memories, portray_partner,
 };
 use crate::protocol::tvht::Track;
 
@@ -20,9 +20,9 @@ impl<D: Dynamics> Entity<D> {
         painter.number(u64::from(self.origin.is_some()));
         if let Some(origin) = &self.origin {
             painter.number(origin.first);
-            portray_crew(&origin.crew, painter);
+            portray_cluster(&origin.cluster, painter);
             portray_memories(&origin.memories, painter);
-            painter.number(u64::from(origin.expectant));
+            painter.number(u64::from(origin.expects_contact));
         }
         painter.many(self.history.len());
         for segment in self.history.iter() {
@@ -52,24 +52,24 @@ impl<D: Dynamics> Entity<D> {
             painter.named(Named::Version(self.id, self.planned.0));
             painter.number(self.planned.1);
         }
-        painter.many(self.put_off.len());
-        for (from, message) in &self.put_off {
+        painter.many(self.deferred.len());
+        for (from, message) in &self.deferred {
             painter.number(u64::from(from.0));
             message.portray(*from, self.id, painter);
         }
         if limits.adaptive {
             // Longer than the run is long enough.
             painter.number(self.stride.min(limits.last_tick + 1));
-            if limits.last_tick > FREE_AT_LEAST {
-                painter.number(self.free_ticks.min(limits.last_tick + 1));
+            if limits.last_tick > MEAN_FREE_MIN_TICKS {
+                painter.number(self.mean_free_ticks.min(limits.last_tick + 1));
                 painter.number(self.since_touch);
             }
         }
-        if self.members.len() > LARGE_CREW {
-            painter.number(self.foresight.min(limits.last_tick + 1));
+        if self.members.len() > LARGE_CLUSTER {
+            painter.number(self.own_search_ticks.min(limits.last_tick + 1));
         }
         if limits.contact_window.is_none() {
-            painter.number(self.contact_ahead);
+            painter.number(self.contact_window_ticks);
         }
         // What is committed is the same on every way to the same tick, or something is wrong.
         painter.number(self.stats.touches);
@@ -77,17 +77,18 @@ impl<D: Dynamics> Entity<D> {
     }
 
     fn portray_debts(&self, painter: &mut impl Painter<D>) {
-        painter.many(self.owed.len());
-        let mut owed: Vec<&Debt> = self.owed.values().collect();
-        let key =
-            |debt: &&Debt| debt.event.map(|(at, to, own, theirs)| (at.tick, at.from, to, at.to, own, theirs));
-        owed.sort_by_key(key);
-        owed.into_iter().for_each(|debt| portray_debt(self.id, debt, painter));
+        painter.many(self.pending_acks.len());
+        let mut pending_acks: Vec<&PendingAck> = self.pending_acks.values().collect();
+        let key = |debt: &&PendingAck| {
+            debt.event.map(|(at, to, own, theirs)| (at.tick, at.from, to, at.to, own, theirs))
+        };
+        pending_acks.sort_by_key(key);
+        pending_acks.into_iter().for_each(|debt| portray_debt(self.id, debt, painter));
     }
 
-    /// Takes down what it owes under a serial number: what an answer is the answer to.
-    pub(crate) fn portray_owed(&self, serial: u64, painter: &mut impl Painter<D>) {
-        if let Some(debt) = self.owed.get(&serial) {
+    /// Takes down what it pending_ack_count under a serial number: what an answer is the answer to.
+    pub(crate) fn portray_pending(&self, serial: u64, painter: &mut impl Painter<D>) {
+        if let Some(debt) = self.pending_acks.get(&serial) {
             portray_debt(self.id, debt, painter);
         }
     }
@@ -103,12 +104,12 @@ impl<D: Dynamics> Entity<D> {
         painter.number(plan.first);
         painter.number(plan.last);
         painter.maybe(plan.own_touch);
-        portray_crew(&plan.crew, painter);
+        portray_cluster(&plan.cluster, painter);
         portray_departures(&plan.departures, painter);
-        painter.many(plan.legs.len());
-        for leg in &plan.legs {
-            portray_response(&leg.response, painter);
-            portray_crew(&leg.crew, painter);
+        painter.many(plan.planned_ticks.len());
+        for planned in &plan.planned_ticks {
+            portray_response(&planned.response, painter);
+            portray_cluster(&planned.cluster, painter);
         }
         painter.number(u64::from(plan.response.is_some()));
         if let Some(response) = &plan.response {
@@ -118,7 +119,7 @@ impl<D: Dynamics> Entity<D> {
     }
 }
 
-fn portray_debt<D: Dynamics>(id: EntityId, debt: &Debt, painter: &mut impl Painter<D>) {
+fn portray_debt<D: Dynamics>(id: EntityId, debt: &PendingAck, painter: &mut impl Painter<D>) {
     painter.number(u64::from(debt.event.is_some()));
     if let Some((at, to, own, theirs)) = &debt.event {
         painter.number(at.tick);
@@ -130,7 +131,7 @@ fn portray_debt<D: Dynamics>(id: EntityId, debt: &Debt, painter: &mut impl Paint
     }
 }
 
-impl<D: Dynamics> Written<D> {
+impl<D: Dynamics> WriteResult<D> {
     /// Takes down the table's answer.
     pub(crate) fn portray(&self, painter: &mut impl Painter<D>) {
         painter.number(self.last);
@@ -143,32 +144,32 @@ fn portray_segment<D: Dynamics>(id: EntityId, segment: &Segment<D>, painter: &mu
     painter.named(Named::Version(id, segment.version));
     painter.number(segment.first);
     painter.number(segment.last);
-    portray_crew(segment.crew(), painter);
+    portray_cluster(segment.cluster(), painter);
     painter.number(segment.track.end());
-    segment.track.layout.portray(painter);
+    segment.track.cell_cover.portray(painter);
     portray_memories(segment.memories.as_deref().unwrap_or_default(), painter);
-    painter.number(u64::from(segment.expectant));
+    painter.number(u64::from(segment.expects_contact));
     painter.maybe(segment.own_touch);
-    painter.many(segment.strangers.len());
-    for Known { entity, version, stranger } in &segment.strangers {
+    painter.many(segment.remotes.len());
+    for ContactRecord { entity, version, remote } in &segment.remotes {
         painter.number(u64::from(entity.0));
         painter.named(Named::Version(*entity, *version));
-        painter.number(u64::from(stranger.body));
-        painter.flight(&stranger.flight);
-        painter.many(stranger.touches.len());
-        stranger.touches.iter().for_each(|place| painter.number(u64::from(*place)));
-        painter.number(u64::from(stranger.standing.is_some()));
-        if let Some(standing) = &stranger.standing {
-            painter.standing(standing);
+        painter.number(u64::from(remote.body));
+        painter.flight(&remote.flight);
+        painter.many(remote.touches.len());
+        remote.touches.iter().for_each(|place| painter.number(u64::from(*place)));
+        painter.number(u64::from(remote.ghost.is_some()));
+        if let Some(ghost) = &remote.ghost {
+            painter.ghost(ghost);
         }
     }
-    painter.many(segment.tales.len());
-    let mut tales: Vec<_> = segment.tales.iter().collect();
-    tales.sort_by_key(|tale| (tale.own, tale.to));
-    for tale in tales {
-        painter.number(u64::from(tale.own));
-        painter.number(u64::from(tale.to.0));
-        painter.standing(&tale.standing);
+    painter.many(segment.sent_ghosts.len());
+    let mut sent_ghosts: Vec<_> = segment.sent_ghosts.iter().collect();
+    sent_ghosts.sort_by_key(|sent| (sent.own, sent.to));
+    for sent in sent_ghosts {
+        painter.number(u64::from(sent.own));
+        painter.number(u64::from(sent.to.0));
+        painter.ghost(&sent.ghost);
     }
     painter.number(u64::from(segment.response.is_some()));
     if let Some(response) = &segment.response {
@@ -177,16 +178,16 @@ fn portray_segment<D: Dynamics>(id: EntityId, segment: &Segment<D>, painter: &mu
 }
 
 fn portray_response<D: Dynamics>(response: &Response<D>, painter: &mut impl Painter<D>) {
-    portray_crew(&response.flights, painter);
+    portray_cluster(&response.flights, painter);
     portray_memories(&response.memories, painter);
     painter.many(response.told.len());
     for told in &response.told {
         painter.number(u64::from(told.own));
         painter.many(told.partners.len());
         told.partners.iter().for_each(|partner| portray_partner(*partner, painter));
-        painter.standing(&told.standing);
+        painter.ghost(&told.ghost);
     }
-    painter.number(u64::from(response.complete) | u64::from(response.lingers) << 1);
+    painter.number(u64::from(response.complete) | u64::from(response.is_resting) << 1);
     painter.number(u64::from(response.seen.touches) << 32 | u64::from(response.seen.new_touches));
 }
 

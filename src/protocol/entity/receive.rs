@@ -5,10 +5,10 @@ use std::sync::Arc;
 use thin_vec::ThinVec;
 
 use crate::base::time::Tick;
-use crate::protocol::dynamics::{Dynamics, Place, Stranger};
+use crate::protocol::dynamics::{BodyIndex, Dynamics, RemoteContact};
 use crate::protocol::entity::Entity;
 use crate::protocol::fault::Fault;
-use crate::protocol::history::Known;
+use crate::protocol::history::ContactRecord;
 use crate::protocol::message::{At, EntityId, Message, Outbox, Version};
 
 impl<D: Dynamics> Entity<D> {
@@ -18,46 +18,46 @@ impl<D: Dynamics> Entity<D> {
     /// plan's track there, so the answer is on its way and waits for nobody.
     pub fn handle(&mut self, from: EntityId, message: Message<D>, out: &mut Outbox<D>) {
         if self.writing && self.is_about_plan(&message) {
-            self.put_off.push((from, message));
+            self.deferred.push((from, message));
             return;
         }
         match message {
             Message::Event { serial, .. } if self.has(Fault::RollbackLater) => {
-                self.put_off.push((from, message));
-                out.messages.push((from, Message::Answer { serial, refused: false }));
+                self.deferred.push((from, message));
+                out.messages.push((from, Message::Ack { serial, rejected: false }));
             }
             Message::Event { at, serial, mine, flight, yours } => {
                 let is_taken = self.on_event(from, at, mine, &flight, yours, out);
-                let refused = !is_taken && !self.has(Fault::NeverRefused);
-                out.messages.push((from, Message::Answer { serial, refused }));
+                let rejected = !is_taken && !self.has(Fault::NeverRefused);
+                out.messages.push((from, Message::Ack { serial, rejected }));
             }
             Message::Antievent { at, serial } => {
-                let about = |known: &Known<D>| known.entity == from && known.version == at.from;
+                let about = |known: &ContactRecord<D>| known.entity == from && known.version == at.from;
                 self.forget(at.tick, at.to, about, out);
                 if self.has(Fault::AntieventUnanswered) {
                     return;
                 }
-                out.messages.push((from, Message::Answer { serial, refused: false }));
+                out.messages.push((from, Message::Ack { serial, rejected: false }));
             }
-            Message::Standing { at, serial, mine, standing } => {
-                self.on_standing(from, at, mine, standing, out);
-                out.messages.push((from, Message::Answer { serial, refused: false }));
+            Message::GhostUpdate { at, serial, mine, ghost } => {
+                self.on_ghost_update(from, at, mine, ghost, out);
+                out.messages.push((from, Message::Ack { serial, rejected: false }));
             }
-            Message::Join { serial, tick, party } => {
-                self.on_join(tick, *party, out);
-                out.messages.push((from, Message::Answer { serial, refused: false }));
+            Message::Migrate { serial, tick, migration } => {
+                self.on_migrate(tick, *migration, out);
+                out.messages.push((from, Message::Ack { serial, rejected: false }));
             }
-            Message::Answer { serial, refused } => {
-                let debt = self.owed.remove(&serial);
+            Message::Ack { serial, rejected } => {
+                let debt = self.pending_acks.remove(&serial);
                 if debt.is_none() && self.has(Fault::HandoverNotOwed) {
                     return;
                 }
-                let debt = debt.expect("invariant: only what is owed is answered");
-                let refused = refused && !self.has(Fault::RefusalIgnored);
-                if let Some((at, to, own, body)) = debt.event.filter(|_| refused) {
+                let debt = debt.expect("invariant: only what is pending_acks is answered");
+                let rejected = rejected && !self.has(Fault::RefusalIgnored);
+                if let Some((at, to, own, body)) = debt.event.filter(|_| rejected) {
                     // The other side has taken that back: there is no such contact.
-                    let about = |known: &Known<D>| {
-                        known.entity == to && known.version == at.to && known.stranger.body == body
+                    let about = |known: &ContactRecord<D>| {
+                        known.entity == to && known.version == at.to && known.remote.body == body
                     };
                     self.forget_touch(at.tick, at.from, about, own, out);
                 }
@@ -75,7 +75,7 @@ impl<D: Dynamics> Entity<D> {
     /// A deliberate fault: what has been answered already is acted on at last.
     pub(super) fn roll_back_late(&mut self, out: &mut Outbox<D>) {
         if self.has(Fault::RollbackLater) {
-            for (from, message) in std::mem::take(&mut self.put_off) {
+            for (from, message) in std::mem::take(&mut self.deferred) {
                 if let Message::Event { at, mine, flight, yours, .. } = message {
                     self.on_event(from, at, mine, &flight, yours, out);
                 }
@@ -87,9 +87,9 @@ impl<D: Dynamics> Entity<D> {
         &mut self,
         from: EntityId,
         at: At,
-        body: Place,
+        body: BodyIndex,
         flight: &D::Flight,
-        own: Place,
+        own: BodyIndex,
         out: &mut Outbox<D>,
     ) -> bool {
         if self.history.at(at.tick, at.to).is_none() {
@@ -99,38 +99,38 @@ impl<D: Dynamics> Entity<D> {
         self.cut(at.tick + u64::from(self.has(Fault::CutTooLate)), out);
         let keeps_response = self.has(Fault::ResponseKept);
         let segment = self.history.at(at.tick, at.to).expect("invariant: a cut keeps the tick it is for");
-        if note(&mut segment.strangers, (from, at.from), body, own, flight) {
+        if note(&mut segment.remotes, (from, at.from), body, own, flight) {
             if !keeps_response {
                 segment.response = None;
             }
             self.changes += 1;
         } else {
-            self.stats.repeated += 1;
+            self.stats.repeated_events += 1;
         }
         true
     }
 
-    fn on_standing(
+    fn on_ghost_update(
         &mut self,
         from: EntityId,
         at: At,
-        body: Place,
-        standing: Arc<D::Standing>,
+        body: BodyIndex,
+        ghost: Arc<D::Ghost>,
         out: &mut Outbox<D>,
     ) {
         let is_final = self.has(Fault::StandingIgnored);
         let Some(segment) = self.history.at(at.tick, at.to).filter(|segment| segment.last == at.tick) else {
             return;
         };
-        let about = |known: &&mut Known<D>| {
-            known.entity == from && known.version == at.from && known.stranger.body == body
+        let about = |known: &&mut ContactRecord<D>| {
+            known.entity == from && known.version == at.from && known.remote.body == body
         };
-        let Some(known) = segment.strangers.iter_mut().find(about) else { return };
-        if is_final && known.stranger.standing.is_some() {
+        let Some(known) = segment.remotes.iter_mut().find(about) else { return };
+        if is_final && known.remote.ghost.is_some() {
             return;
         }
-        let same = known.stranger.standing.as_ref().is_some_and(|old| D::same_standing(old, &standing));
-        known.stranger.standing = Some(standing);
+        let same = known.remote.ghost.as_ref().is_some_and(|old| D::same_ghost(old, &ghost));
+        known.remote.ghost = Some(ghost);
         if !same {
             segment.response = None;
             self.changes += 1;
@@ -139,43 +139,43 @@ impl<D: Dynamics> Entity<D> {
         }
     }
 
-    /// Forgets strangers at a moment, if that moment still exists.
+    /// Forgets remotes at a input, if that input still exists.
     fn forget(
         &mut self,
         tick: Tick,
         version: Version,
-        about: impl Fn(&Known<D>) -> bool,
+        about: impl Fn(&ContactRecord<D>) -> bool,
         out: &mut Outbox<D>,
     ) {
         let Some(segment) = self.history.at(tick, version).filter(|segment| segment.last == tick) else {
             return;
         };
-        let before = segment.strangers.len();
-        segment.strangers.retain(|known| !about(known));
-        if segment.strangers.len() != before {
+        let before = segment.remotes.len();
+        segment.remotes.retain(|known| !about(known));
+        if segment.remotes.len() != before {
             self.forgot(tick, version, out);
         }
     }
 
-    /// Forgets that one of its own bodies touches a stranger.
+    /// Forgets that one of its own bodies touches a remote.
     fn forget_touch(
         &mut self,
         tick: Tick,
         version: Version,
-        about: impl Fn(&Known<D>) -> bool,
-        own: Place,
+        about: impl Fn(&ContactRecord<D>) -> bool,
+        own: BodyIndex,
         out: &mut Outbox<D>,
     ) {
         let Some(segment) = self.history.at(tick, version).filter(|segment| segment.last == tick) else {
             return;
         };
         let mut changed = false;
-        for known in segment.strangers.iter_mut().filter(|known| about(known)) {
-            let before = known.stranger.touches.len();
-            known.stranger.touches.retain(|touched| *touched != own);
-            changed |= known.stranger.touches.len() != before;
+        for known in segment.remotes.iter_mut().filter(|known| about(known)) {
+            let before = known.remote.touches.len();
+            known.remote.touches.retain(|touched| *touched != own);
+            changed |= known.remote.touches.len() != before;
         }
-        segment.strangers.retain(|known| !known.stranger.touches.is_empty());
+        segment.remotes.retain(|known| !known.remote.touches.is_empty());
         if changed {
             self.forgot(tick, version, out);
         }
@@ -183,14 +183,14 @@ impl<D: Dynamics> Entity<D> {
 
     fn forgot(&mut self, tick: Tick, version: Version, out: &mut Outbox<D>) {
         let keeps_response = self.has(Fault::ResponseKept);
-        let segment = self.history.at(tick, version).expect("invariant: it was there a moment ago");
+        let segment = self.history.at(tick, version).expect("invariant: it was there a input ago");
         if !keeps_response {
             segment.response = None;
         }
-        let strangers = &segment.strangers;
-        let mut tales = std::mem::take(&mut segment.tales);
-        tales.retain(|tale| strangers.iter().any(|known| known.entity == tale.to));
-        segment.tales = tales;
+        let remotes = &segment.remotes;
+        let mut sent_ghosts = std::mem::take(&mut segment.sent_ghosts);
+        sent_ghosts.retain(|sent| remotes.iter().any(|known| known.entity == sent.to));
+        segment.sent_ghosts = sent_ghosts;
         self.changes += 1;
         self.stats.secondary_rollbacks += u64::from(self.lvt() > tick);
         if !self.has(Fault::AntieventWithoutCut) {
@@ -199,19 +199,19 @@ impl<D: Dynamics> Entity<D> {
     }
 }
 
-/// Adds a touch with a stranger to a list. Says whether that is news.
+/// Adds a touch with a remote to a list. Says whether that is news.
 pub(super) fn note<D: Dynamics>(
-    strangers: &mut ThinVec<Known<D>>,
+    remotes: &mut ThinVec<ContactRecord<D>>,
     (entity, version): (EntityId, Version),
-    body: Place,
-    own: Place,
+    body: BodyIndex,
+    own: BodyIndex,
     flight: &D::Flight,
 ) -> bool {
     // In a fixed order, so that the order in which news comes leaves no trace.
-    let key = |known: &Known<D>| (known.entity, known.version, known.stranger.body);
-    match strangers.binary_search_by_key(&(entity, version, body), key) {
+    let key = |known: &ContactRecord<D>| (known.entity, known.version, known.remote.body);
+    match remotes.binary_search_by_key(&(entity, version, body), key) {
         Ok(at) => {
-            let touches = &mut strangers[at].stranger.touches;
+            let touches = &mut remotes[at].remote.touches;
             let news = touches.binary_search(&own);
             if let Err(at) = news {
                 touches.insert(at, own);
@@ -219,8 +219,8 @@ pub(super) fn note<D: Dynamics>(
             news.is_err()
         }
         Err(at) => {
-            let stranger = Stranger { body, flight: flight.clone(), touches: vec![own], standing: None };
-            strangers.insert(at, Known { entity, version, stranger });
+            let remote = RemoteContact { body, flight: flight.clone(), touches: vec![own], ghost: None };
+            remotes.insert(at, ContactRecord { entity, version, remote });
             true
         }
     }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use thin_vec::ThinVec;
 
 use crate::base::time::Tick;
-use crate::protocol::dynamics::{Crew, Dynamics, Place};
+use crate::protocol::dynamics::{BodyIndex, Cluster, Dynamics};
 use crate::protocol::message::{EntityId, Version};
-use crate::protocol::tvht::cell_cover::{Layout, Passage};
+use crate::protocol::tvht::cell_cover::{CellCover, CellSpan};
 use crate::protocol::tvht::cell_grid::Cell;
 
-/// The flights of a crew over a range of ticks: one object for each step, shared by all buckets it passes.
+/// The flights of a cluster over a range of ticks: one object for each step, shared by all buckets it passes.
 pub struct Track<D: Dynamics + ?Sized> {
     /// Whose.
     pub entity: EntityId,
@@ -22,11 +22,11 @@ pub struct Track<D: Dynamics + ?Sized> {
     /// One more than the last tick. Lowered when the owner takes back what comes after.
     end: AtomicU64,
     /// Bodies in ascending order, and their flights.
-    crew: Crew<D>,
+    cluster: Cluster<D>,
     /// The flights at the ticks after the first, if there are others at every tick; the bodies are the same.
-    later: ThinVec<Crew<D>>,
+    later: ThinVec<Cluster<D>>,
     /// Where in the grid they are.
-    pub layout: Arc<Layout>,
+    pub cell_cover: Arc<CellCover>,
 }
 
 impl<D: Dynamics + ?Sized> Track<D> {
@@ -34,20 +34,20 @@ impl<D: Dynamics + ?Sized> Track<D> {
     pub fn new(
         owner: (EntityId, Version),
         ticks: (Tick, Tick),
-        (crew, later): (Crew<D>, ThinVec<Crew<D>>),
-        layout: Arc<Layout>,
+        (cluster, later): (Cluster<D>, ThinVec<Cluster<D>>),
+        cell_cover: Arc<CellCover>,
     ) -> Self {
         debug_assert!(later.is_empty() || later.len() as u64 == ticks.1 - ticks.0, "flights for every tick");
         let end = AtomicU64::new(ticks.1 + 1);
-        Track { entity: owner.0, version: owner.1, first: ticks.0, end, crew, later, layout }
+        Track { entity: owner.0, version: owner.1, first: ticks.0, end, cluster, later, cell_cover }
     }
 
-    /// The crew with its flights at a tick that it covered when it was written.
+    /// The cluster with its flights at a tick that it covered when it was written.
     #[inline]
-    pub fn crew_at(&self, tick: Tick) -> &Crew<D> {
+    pub fn cluster_at(&self, tick: Tick) -> &Cluster<D> {
         match tick.checked_sub(self.first + 1) {
             Some(at) if !self.later.is_empty() => &self.later[at as usize],
-            _ => &self.crew,
+            _ => &self.cluster,
         }
     }
 
@@ -57,13 +57,13 @@ impl<D: Dynamics + ?Sized> Track<D> {
         self.later.is_empty()
     }
 
-    /// Who is in the crew, ascending.
-    pub fn bodies(&self) -> impl Iterator<Item = Place> + '_ {
-        self.crew.iter().map(|(place, _)| *place)
+    /// Who is in the cluster, ascending.
+    pub fn bodies(&self) -> impl Iterator<Item = BodyIndex> + '_ {
+        self.cluster.iter().map(|(place, _)| *place)
     }
 
     /// The flights of each tick after the first, if they change.
-    pub(in crate::protocol) fn later(&self) -> &[Crew<D>] {
+    pub(in crate::protocol) fn later(&self) -> &[Cluster<D>] {
         &self.later
     }
 
@@ -74,7 +74,7 @@ impl<D: Dynamics + ?Sized> Track<D> {
     }
 
     /// Another track like this one, that is cut by itself.
-    pub(crate) fn apart(&self) -> Self
+    pub(crate) fn unshared_copy(&self) -> Self
     where
         D: Sized,
     {
@@ -83,9 +83,9 @@ impl<D: Dynamics + ?Sized> Track<D> {
             version: self.version,
             first: self.first,
             end: AtomicU64::new(self.end()),
-            crew: self.crew.clone(),
+            cluster: self.cluster.clone(),
             later: self.later.clone(),
-            layout: self.layout.clone(),
+            cell_cover: self.cell_cover.clone(),
         }
     }
 
@@ -95,31 +95,31 @@ impl<D: Dynamics + ?Sized> Track<D> {
         self.end.store(end, Ordering::Release);
     }
 
-    /// The flight of a body of the crew at a tick.
-    pub fn flight_of(&self, body: Place, tick: Tick) -> Option<&D::Flight> {
-        let crew = self.crew_at(tick);
-        let at = crew.binary_search_by_key(&body, |(place, _)| *place).ok()?;
-        Some(&crew[at].1)
+    /// The flight of a body of the cluster at a tick.
+    pub fn flight_of(&self, body: BodyIndex, tick: Tick) -> Option<&D::Flight> {
+        let cluster = self.cluster_at(tick);
+        let at = cluster.binary_search_by_key(&body, |(place, _)| *place).ok()?;
+        Some(&cluster[at].1)
     }
 }
 
 /// A contact that a write came upon.
 #[derive(Clone)]
-pub struct Found<D: Dynamics + ?Sized> {
+pub struct Encounter<D: Dynamics + ?Sized> {
     /// The writer's body.
-    pub own: Place,
+    pub own: BodyIndex,
     /// The track it touches.
     pub other: Arc<Track<D>>,
-    /// The number in the other crew of the body it touches.
+    /// The number in the other cluster of the body it touches.
     pub at: u32,
     /// When.
     pub tick: Tick,
 }
 
-impl<D: Dynamics + ?Sized> Found<D> {
+impl<D: Dynamics + ?Sized> Encounter<D> {
     /// The body it touches, and its flight.
-    pub fn stranger(&self) -> &(Place, D::Flight) {
-        &self.other.crew_at(self.tick)[self.at as usize]
+    pub fn remote(&self) -> &(BodyIndex, D::Flight) {
+        &self.other.cluster_at(self.tick)[self.at as usize]
     }
 }
 
@@ -127,7 +127,7 @@ impl<D: Dynamics + ?Sized> Found<D> {
 /// a look at their tracks.
 #[derive(Clone)]
 pub struct Entry<D: Dynamics + ?Sized> {
-    passage: Passage,
+    span: CellSpan,
     /// Whose.
     entity: EntityId,
     first: Tick,
@@ -138,24 +138,24 @@ pub struct Entry<D: Dynamics + ?Sized> {
 }
 
 impl<D: Dynamics + ?Sized> Entry<D> {
-    /// A track that passes a cell with some of its crew.
-    pub fn new(passage: Passage, track: Arc<Track<D>>) -> Self {
-        Entry { passage, entity: track.entity, first: track.first, end: track.end(), track }
+    /// A track that passes a cell with some of its cluster.
+    pub fn new(span: CellSpan, track: Arc<Track<D>>) -> Self {
+        Entry { span, entity: track.entity, first: track.first, end: track.end(), track }
     }
 
     /// The same with another track, which stands for the same flights.
     pub(crate) fn with(&self, track: Arc<Track<D>>) -> Self {
-        Entry { track, passage: self.passage, ..*self }
+        Entry { track, span: self.span, ..*self }
     }
 
     /// Where.
     pub fn cell(&self) -> &Cell {
-        &self.passage.cell
+        &self.span.cell
     }
 
-    /// Numbers in the crew of those who pass this cell.
-    pub fn passers(&self) -> &[u32] {
-        self.track.layout.passing(&self.passage)
+    /// Numbers in the cluster of those who pass this cell.
+    pub fn members(&self) -> &[u32] {
+        self.track.cell_cover.members_in(&self.span)
     }
 }
 
@@ -177,11 +177,11 @@ impl<D: Dynamics + ?Sized> Default for Bucket<D> {
 }
 
 impl<D: Dynamics + ?Sized> Bucket<D> {
-    /// Shows every track of entities other than `entity` that may meet a passage within `first..=last`, and
+    /// Shows every track of entities other than `entity` that may meet a span within `first..=last`, and
     /// drops what lies below `gvt`.
     pub fn visit(
         &mut self,
-        passage: &Passage,
+        span: &CellSpan,
         entity: EntityId,
         (first, last, gvt): (Tick, Tick, Tick),
         mut see: impl FnMut(&Entry<D>),
@@ -196,9 +196,9 @@ impl<D: Dynamics + ?Sized> Bucket<D> {
                 self.entries.swap_remove(at);
                 continue;
             }
-            let is_here = entry.passage.cell == passage.cell && entry.entity != entity;
+            let is_here = entry.span.cell == span.cell && entry.entity != entity;
             let is_now = entry.first <= last && entry.end > first;
-            if is_here && is_now && entry.passage.bounds.overlaps(&passage.bounds) {
+            if is_here && is_now && entry.span.bounds.overlaps(&span.bounds) {
                 let end = entry.track.end();
                 if end <= gvt || end <= entry.first {
                     self.entries.swap_remove(at);

@@ -1,99 +1,100 @@
-//! Where in the grid a crew is while it flies: which cells, whose buckets, and who of the crew is where.
+//! Where in the grid a cluster is while it flies: which cells, whose buckets, and who of the cluster is where.
 //!
-//! Who is held hardly moves from one tick to the next, so a layout can leave some room to every body; as long as
-//! nobody leaves its room, the next step uses the same layout again.
+//! Who is held hardly moves from one tick to the next, so a cell_cover can leave some room to every body; as long as
+//! nobody leaves its room, the next step uses the same cell_cover again.
 
 use smallvec::SmallVec;
 
 use crate::physics::Aabb;
-use crate::protocol::dynamics::{Dynamics, Place};
+use crate::protocol::dynamics::{BodyIndex, Dynamics};
 use crate::protocol::portrait::Painter;
-use crate::protocol::tvht::cell_grid::{Cell, Grid, Reach, RoughBounds};
+use crate::protocol::tvht::cell_grid::{Aabb32, Cell, CellRange, Grid};
 
 /// Room for somebody who stays near, as a share of its radius.
 const ROOM: f64 = 0.25;
 
-/// Some of a crew in a cell: who they are, and bounds of all they cover there and elsewhere.
+/// Some of a cluster in a cell: who they are, and bounds of all they cover there and elsewhere.
 #[derive(Clone, Copy, Debug)]
-pub struct Passage {
+pub struct CellSpan {
     /// Where.
     pub cell: Cell,
-    /// Which of the layout's passers.
-    pub passers: (u32, u32),
+    /// Which of the cell_cover's members.
+    pub members: (u32, u32),
     /// Bounds of their flights.
-    pub bounds: RoughBounds,
+    pub bounds: Aabb32,
 }
 
-/// A cell that a crew passes, and its bucket.
+/// A cell that a cluster passes, and its bucket.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::protocol) struct Stop {
+pub(in crate::protocol) struct CoveredCell {
     pub bucket: u32,
-    pub passage: Passage,
+    pub span: CellSpan,
 }
 
 /// A bucket, a little of the cell, and who: those in one cell come together.
 type Key = (u32, u32, u32);
 
-/// Where in the grid a crew is.
+/// Where in the grid a cluster is.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct CellCover {
     /// Who, and the room each has.
-    rooms: SmallVec<[(Place, Aabb); 1]>,
+    rooms: SmallVec<[(BodyIndex, Aabb); 1]>,
     /// Where in the grid each of them begins.
-    pub(in crate::protocol) reaches: SmallVec<[Reach; 1]>,
-    /// Which of them pass the cells: numbers in the crew, cell by cell.
-    passers: SmallVec<[u32; 8]>,
+    pub(in crate::protocol) ranges: SmallVec<[CellRange; 1]>,
+    /// Which of them pass the cells: numbers in the cluster, cell by cell.
+    members: SmallVec<[u32; 8]>,
     /// In the order of their buckets.
-    pub(in crate::protocol) stops: SmallVec<[Stop; 4]>,
+    pub(in crate::protocol) stops: SmallVec<[CoveredCell; 4]>,
 }
 
-impl Layout {
-    /// The layout of a crew that covers these bounds, with some room if it will most likely stay near.
+impl CellCover {
+    /// The cell_cover of a cluster that covers these bounds, with some room if it will most likely stay near.
     pub fn new<D: Dynamics>(
         grid: &Grid,
         dynamics: &D,
-        crew: &[(Place, D::Flight)],
+        cluster: &[(BodyIndex, D::Flight)],
         covered: &[Aabb],
         is_near: bool,
     ) -> Self {
-        let mut rooms: SmallVec<[(Place, Aabb); 1]> = SmallVec::with_capacity(crew.len());
-        let mut reaches = SmallVec::with_capacity(crew.len());
+        let mut rooms: SmallVec<[(BodyIndex, Aabb); 1]> = SmallVec::with_capacity(cluster.len());
+        let mut ranges = SmallVec::with_capacity(cluster.len());
         let mut places: SmallVec<[(Key, Cell); 8]> = SmallVec::new();
-        for (at, ((body, _), bounds)) in crew.iter().zip(covered).enumerate() {
+        for (at, ((body, _), bounds)) in cluster.iter().zip(covered).enumerate() {
             let radius = dynamics.radius(*body);
             let bounds = if is_near { bounds.grown(ROOM * radius) } else { *bounds };
             rooms.push((*body, bounds));
-            reaches.push(grid.cells(&bounds, grid.level_of(radius), |cell| {
+            ranges.push(grid.cells(&bounds, grid.level_of(radius), |cell| {
                 let (bucket, within) = grid.bucket_and_rest(&cell);
                 places.push(((bucket, within, at as u32), cell));
             }));
         }
         places.sort_unstable_by_key(|(key, _)| *key);
-        let mut stops: SmallVec<[Stop; 4]> = SmallVec::new();
+        let mut stops: SmallVec<[CoveredCell; 4]> = SmallVec::new();
         for (at, ((bucket, _, member), cell)) in places.iter().enumerate() {
-            let (at, bounds) = (at as u32, RoughBounds::of(&rooms[*member as usize].1));
-            match stops.last_mut().map(|stop| &mut stop.passage).filter(|passage| passage.cell == *cell) {
-                Some(passage) => {
-                    passage.passers.1 = at + 1;
-                    passage.bounds.include(&bounds);
+            let (at, bounds) = (at as u32, Aabb32::of(&rooms[*member as usize].1));
+            match stops.last_mut().map(|stop| &mut stop.span).filter(|span| span.cell == *cell) {
+                Some(span) => {
+                    span.members.1 = at + 1;
+                    span.bounds.include(&bounds);
                 }
                 None => {
-                    let passage = Passage { cell: *cell, passers: (at, at + 1), bounds };
-                    stops.push(Stop { bucket: *bucket, passage });
+                    let span = CellSpan { cell: *cell, members: (at, at + 1), bounds };
+                    stops.push(CoveredCell { bucket: *bucket, span });
                 }
             }
         }
-        let passers = places.iter().map(|((_, _, member), _)| *member).collect();
-        Layout { rooms, reaches, passers, stops }
+        let members = places.iter().map(|((_, _, member), _)| *member).collect();
+        CellCover { rooms, ranges, members, stops }
     }
 
-    /// Whether it is also the layout of a crew that covers other bounds: everybody stays in its room.
-    pub fn fits<F>(&self, crew: &[(Place, F)], covered: &[Aabb]) -> bool {
-        let stays = |((body, _), bounds): (&(Place, F), &Aabb), (who, room): &(Place, Aabb)| {
+    /// Whether it is also the cell_cover of a cluster that covers other bounds: everybody stays in its room.
+    pub fn fits<F>(&self, cluster: &[(BodyIndex, F)], covered: &[Aabb]) -> bool {
+        let stays = |((body, _), bounds): (&(BodyIndex, F), &Aabb), (who, room): &(BodyIndex, Aabb)| {
             body == who && room.contains(bounds)
         };
         let rooms = &self.rooms;
-        crew.len() == rooms.len() && crew.iter().zip(covered).zip(rooms).all(|(one, room)| stays(one, room))
+        cluster.len() == rooms.len()
+            && cluster.iter().zip(covered).zip(rooms).all(|(one, room)| stays(one, room))
     }
 
     /// Takes down the rooms, which decide everything else.
@@ -103,15 +104,15 @@ impl Layout {
         }
     }
 
-    /// Pairs of those who share a cell, as numbers in the crew: enough of them to tell who is connected.
+    /// Pairs of those who share a cell, as numbers in the cluster: enough of them to tell who is connected.
     pub(in crate::protocol) fn companions(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.stops
             .iter()
-            .flat_map(|stop| self.passing(&stop.passage).windows(2).map(|pair| (pair[0], pair[1])))
+            .flat_map(|stop| self.members_in(&stop.span).windows(2).map(|pair| (pair[0], pair[1])))
     }
 
-    /// Numbers in the crew of those who pass a cell.
-    pub fn passing(&self, passage: &Passage) -> &[u32] {
-        &self.passers[passage.passers.0 as usize..passage.passers.1 as usize]
+    /// Numbers in the cluster of those who pass a cell.
+    pub fn members_in(&self, span: &CellSpan) -> &[u32] {
+        &self.members[span.members.0 as usize..span.members.1 as usize]
     }
 }

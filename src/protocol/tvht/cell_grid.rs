@@ -28,16 +28,16 @@ impl Cell {
 
 /// Where a body begins in the grid: its level, and the lowest of its cells there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reach {
+pub struct CellRange {
     level: u8,
     low: [i32; 3],
 }
 
-impl Reach {
+impl CellRange {
     /// Whether `cell` is the one in which two bodies are compared: the lowest that both cover, on the coarser of
     /// their levels.
     #[inline]
-    pub fn meets_in(&self, other: &Reach, cell: &Cell) -> bool {
+    pub fn owns_pair(&self, other: &CellRange, cell: &Cell) -> bool {
         if cell.level != self.level.max(other.level) {
             return false;
         }
@@ -49,22 +49,22 @@ impl Reach {
 
 /// Bounds in half the memory, never smaller than what they bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RoughBounds {
+pub struct Aabb32 {
     low: [f32; 3],
     high: [f32; 3],
 }
 
-impl RoughBounds {
+impl Aabb32 {
     /// Bounds of a box.
     pub fn of(bounds: &Aabb) -> Self {
-        RoughBounds {
+        Aabb32 {
             low: [0, 1, 2].map(|k| (bounds.min[k] as f32).next_down()),
             high: [0, 1, 2].map(|k| (bounds.max[k] as f32).next_up()),
         }
     }
 
     /// Grows to bound another one as well.
-    pub fn include(&mut self, other: &RoughBounds) {
+    pub fn include(&mut self, other: &Aabb32) {
         for k in 0..3 {
             self.low[k] = self.low[k].min(other.low[k]);
             self.high[k] = self.high[k].max(other.high[k]);
@@ -73,7 +73,7 @@ impl RoughBounds {
 
     /// Whether two may share a point. So may what is no longer a number.
     #[inline]
-    pub fn overlaps(&self, other: &RoughBounds) -> bool {
+    pub fn overlaps(&self, other: &Aabb32) -> bool {
         !(0..3).any(|k| self.low[k] > other.high[k] || other.low[k] > self.high[k])
     }
 }
@@ -145,7 +145,7 @@ impl Grid {
     }
 
     /// Shows the cells that `bounds` covers on `level` and every coarser level in use.
-    pub fn cells(&self, bounds: &Aabb, level: u8, mut see: impl FnMut(Cell)) -> Reach {
+    pub fn cells(&self, bounds: &Aabb, level: u8, mut see: impl FnMut(Cell)) -> CellRange {
         let width = self.width_m(level);
         // The same distance on every level, so that a cell of a finer level lies in one of a coarser.
         let farthest = f64::from(FARTHEST >> level.min(31));
@@ -155,7 +155,7 @@ impl Grid {
         if (0..3).any(|k| i64::from(high[k]) - i64::from(low[k]) > SPAN_MAX) {
             high = low;
         }
-        let reach = Reach { level, low };
+        let reach = CellRange { level, low };
         for coarser in self.levels.iter().copied().filter(|used| *used >= level) {
             let (low, high) = (coarsened(low, coarser - level), coarsened(high, coarser - level));
             for x in low[0]..=high[0] {
@@ -210,7 +210,7 @@ mod tests {
             };
             let ((small, passed), (large, covered)) = (place(0.05), place(1.0));
             let shared = passed.iter().filter(|cell| covered.contains(cell));
-            assert_eq!(shared.filter(|cell| small.meets_in(&large, cell)).count(), 1, "at {x}");
+            assert_eq!(shared.filter(|cell| small.owns_pair(&large, cell)).count(), 1, "at {x}");
         }
     }
 }

@@ -7,8 +7,8 @@ mod cell_grid;
 mod request;
 mod write;
 
-pub use bucket::{Bucket, Entry, Found, Track};
-pub use cell_cover::{Layout, Passage};
-pub use cell_grid::{Cell, Grid, Reach, RoughBounds};
-pub(crate) use request::{Keeper, Passed, Ticket};
-pub use write::Search;
+pub use bucket::{Bucket, Encounter, Entry, Track};
+pub use cell_cover::{CellCover, CellSpan};
+pub use cell_grid::{Aabb32, Cell, CellRange, Grid};
+pub(crate) use request::{BucketQueue, Passed, TableRequest};
+pub use write::TableWrite;

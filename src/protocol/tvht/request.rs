@@ -1,26 +1,26 @@
-//! The message lane of the hash table, without any actor: tickets that carry plans from bucket to bucket, and the
-//! keepers of the buckets.
+//! The message lane of the hash table, without any actor: requests that carry plans from bucket to bucket, and the
+//! bucket_queues of the buckets.
 //!
-//! A ticket goes through the buckets of its plan in ascending order and holds each it has passed, so nobody ever
-//! waits in a circle. When it has been through all, the table's answer goes home, and then the keys go back.
+//! A request goes through the buckets of its plan in ascending order and holds each it has passed, so nobody ever
+//! waits in a directory. When it has been through all, the table's answer goes home, and then the keys go back.
 
 use std::collections::VecDeque;
 
-use crate::protocol::{Bucket, Dynamics, Fault, Painter, Plan, Search, Written};
+use crate::protocol::{Bucket, Dynamics, Fault, Painter, Plan, TableWrite, WriteResult};
 
 /// A plan that travels from bucket to bucket, holding each it has passed.
 #[derive(Clone)]
-pub(crate) struct Ticket<D: Dynamics> {
-    pub(crate) search: Search<D>,
+pub(crate) struct TableRequest<D: Dynamics> {
+    pub(crate) search: TableWrite<D>,
 }
 
-impl<D: Dynamics> Ticket<D> {
-    pub fn new(search: Search<D>) -> Self {
-        Ticket { search }
+impl<D: Dynamics> TableRequest<D> {
+    pub fn new(search: TableWrite<D>) -> Self {
+        TableRequest { search }
     }
 
     /// It has been through all its buckets.
-    pub fn finish(self) -> (Plan<D>, Written<D>) {
+    pub fn finish(self) -> (Plan<D>, WriteResult<D>) {
         self.search.finish()
     }
 
@@ -40,76 +40,76 @@ impl<D: Dynamics> Ticket<D> {
     }
 }
 
-/// What becomes of a ticket that has passed a bucket.
+/// What becomes of a request that has passed a bucket.
 pub(crate) enum Passed<D: Dynamics> {
-    /// It goes on to the bucket it wants next. In passing it lets go of `keys`, of which there should be none.
-    On { ticket: Ticket<D>, keys: Vec<u32> },
+    /// It goes on to the bucket it wants next. In members_in it lets go of `keys`, of which there should be none.
+    On { request: TableRequest<D>, keys: Vec<u32> },
     /// It has been through all: the answer goes home, and then these buckets are let go.
-    Home { plan: Plan<D>, written: Written<D>, keys: Vec<u32> },
+    Home { plan: Plan<D>, written: WriteResult<D>, keys: Vec<u32> },
 }
 
-/// Keeps a bucket: one ticket at a time, the others in the order they came.
+/// Keeps a bucket: one request at a time, the others in the order they came.
 #[derive(Clone)]
-pub(crate) struct Keeper<D: Dynamics> {
+pub(crate) struct BucketQueue<D: Dynamics> {
     number: u32,
     pub(crate) bucket: Bucket<D>,
     is_held: bool,
-    queue: VecDeque<Ticket<D>>,
+    queue: VecDeque<TableRequest<D>>,
 }
 
-impl<D: Dynamics> Keeper<D> {
+impl<D: Dynamics> BucketQueue<D> {
     pub fn new(number: u32) -> Self {
-        Keeper { number, bucket: Bucket::default(), is_held: false, queue: VecDeque::new() }
+        BucketQueue { number, bucket: Bucket::default(), is_held: false, queue: VecDeque::new() }
     }
 
-    /// A ticket has come. What becomes of it, unless it has to wait.
-    pub fn arrive(&mut self, ticket: Ticket<D>, dynamics: &D) -> Option<Passed<D>> {
+    /// A request has come. What becomes of it, unless it has to wait.
+    pub fn arrive(&mut self, request: TableRequest<D>, dynamics: &D) -> Option<Passed<D>> {
         if self.is_held {
-            self.queue.push_back(ticket);
+            self.queue.push_back(request);
             return None;
         }
-        Some(self.take(ticket, dynamics))
+        Some(self.take(request, dynamics))
     }
 
-    /// The ticket that held the bucket has been through all. What becomes of the next, if one waits.
-    pub fn let_go(&mut self, dynamics: &D) -> Option<Passed<D>> {
+    /// The request that held the bucket has been through all. What becomes of the next, if one waits.
+    pub fn unlock(&mut self, dynamics: &D) -> Option<Passed<D>> {
         self.is_held = false;
         let next = self.queue.pop_front()?;
         Some(self.take(next, dynamics))
     }
 
-    fn take(&mut self, mut ticket: Ticket<D>, dynamics: &D) -> Passed<D> {
+    fn take(&mut self, mut request: TableRequest<D>, dynamics: &D) -> Passed<D> {
         let fault = if D::FAULTY { dynamics.fault() } else { Fault::None };
         self.is_held = true;
-        ticket.search.pass(dynamics, &mut self.bucket);
+        request.search.pass(dynamics, &mut self.bucket);
         let lets_go = fault == Fault::LocksNotHeld;
-        if ticket.wants().is_some() {
+        if request.wants().is_some() {
             let keys = if lets_go { vec![self.number] } else { Vec::new() };
-            return Passed::On { ticket, keys };
+            return Passed::On { request, keys };
         }
-        let mut keys = ticket.search.buckets().to_vec();
+        let mut keys = request.search.buckets().to_vec();
         if lets_go {
             keys = vec![self.number];
         }
         if fault == Fault::KeyLost {
             keys.pop();
         }
-        let (plan, written) = ticket.finish();
+        let (plan, written) = request.finish();
         Passed::Home { plan, written, keys }
     }
 
-    /// Whether a ticket holds it.
+    /// Whether a request holds it.
     pub fn is_held(&self) -> bool {
         self.is_held
     }
 
-    /// The tickets that wait for it.
-    pub fn queue(&self) -> &VecDeque<Ticket<D>> {
+    /// The requests that wait for it.
+    pub fn queue(&self) -> &VecDeque<TableRequest<D>> {
         &self.queue
     }
 
     /// The same, to be given copies of their tracks.
-    pub fn queue_mut(&mut self) -> impl Iterator<Item = &mut Ticket<D>> {
+    pub fn queue_mut(&mut self) -> impl Iterator<Item = &mut TableRequest<D>> {
         self.queue.iter_mut()
     }
 }

@@ -7,12 +7,12 @@ use thin_vec::ThinVec;
 
 use crate::base::time::Tick;
 use crate::physics::Aabb;
-use crate::protocol::dynamics::{Crew, Dynamics, Place};
-use crate::protocol::entity::{Leg, Plan, Written};
+use crate::protocol::dynamics::{BodyIndex, Cluster, Dynamics};
+use crate::protocol::entity::{Plan, PlannedTick, WriteResult};
 use crate::protocol::fault::Fault;
 use crate::protocol::portrait::{Painter, portray_found};
-use crate::protocol::tvht::bucket::{Bucket, Entry, Found, Track};
-use crate::protocol::tvht::cell_cover::{Layout, Stop};
+use crate::protocol::tvht::bucket::{Bucket, Encounter, Entry, Track};
+use crate::protocol::tvht::cell_cover::{CellCover, CoveredCell};
 use crate::protocol::tvht::cell_grid::Grid;
 
 /// The bodies of a track cover at most about so many cells each; faster ones take shorter steps.
@@ -23,7 +23,7 @@ const AHEAD: u64 = 8;
 
 /// A plan on its way through the buckets.
 #[derive(Clone)]
-pub struct Search<D: Dynamics> {
+pub struct TableWrite<D: Dynamics> {
     plan: Plan<D>,
     gvt: Tick,
     track: Arc<Track<D>>,
@@ -31,34 +31,34 @@ pub struct Search<D: Dynamics> {
     passed: usize,
     /// The first tick at which it meets somebody, as far as is known, and whom.
     last: Tick,
-    found: Vec<Found<D>>,
+    found: Vec<Encounter<D>>,
     fault: Fault,
 }
 
-impl<D: Dynamics> Search<D> {
+impl<D: Dynamics> TableWrite<D> {
     /// A plan that sets out.
     pub fn new(grid: &Grid, dynamics: &D, mut plan: Plan<D>, gvt: Tick) -> Self {
-        let crew = std::mem::take(&mut plan.crew);
-        let mut later: ThinVec<Crew<D>> =
-            plan.legs.iter_mut().map(|leg| std::mem::take(&mut leg.crew)).collect();
+        let cluster = std::mem::take(&mut plan.cluster);
+        let mut later: ThinVec<Cluster<D>> =
+            plan.planned_ticks.iter_mut().map(|planned| std::mem::take(&mut planned.cluster)).collect();
         let mut last = plan.last;
-        let mut covered = bounds(dynamics, &crew, (&later, &plan.legs), (plan.first, last));
+        let mut covered = bounds(dynamics, &cluster, (&later, &plan.planned_ticks), (plan.first, last));
         let is_fast = |at: usize, bounds: &Aabb| {
-            let level = grid.level_of(dynamics.radius(crew[at].0));
+            let level = grid.level_of(dynamics.radius(cluster[at].0));
             grid.coverage(bounds, level) > CELLS_MAX
         };
         while last > plan.first && covered.iter().enumerate().any(|(at, bounds)| is_fast(at, bounds)) {
             last = plan.first + (last - plan.first) / 2;
             later.truncate((last - plan.first) as usize);
-            covered = bounds(dynamics, &crew, (&later, &plan.legs), (plan.first, last));
+            covered = bounds(dynamics, &cluster, (&later, &plan.planned_ticks), (plan.first, last));
         }
         let ticks = (plan.first, last);
-        let known = plan.layout.take().filter(|layout| layout.fits(&crew, &covered));
+        let known = plan.cell_cover.take().filter(|cell_cover| cell_cover.fits(&cluster, &covered));
         let fault = if D::FAULTY { dynamics.fault() } else { Fault::None };
-        let layout = known.unwrap_or_else(|| {
+        let cell_cover = known.unwrap_or_else(|| {
             if plan.is_near {
                 // It will be of use for longer if it has room for where everybody is about to go.
-                let latest = later.last().unwrap_or(&crew);
+                let latest = later.last().unwrap_or(&cluster);
                 for (at, (body, flight)) in latest.iter().enumerate() {
                     let ahead = covered[at].union(&dynamics.bounds(*body, flight, last, last + AHEAD));
                     if !is_fast(at, &ahead) {
@@ -66,15 +66,15 @@ impl<D: Dynamics> Search<D> {
                     }
                 }
             }
-            let mut layout = Layout::new(grid, dynamics, &crew, &covered, plan.is_near);
+            let mut cell_cover = CellCover::new(grid, dynamics, &cluster, &covered, plan.is_near);
             if fault == Fault::LocksUnordered && plan.entity.0 % 2 == 1 {
-                layout.stops.reverse();
+                cell_cover.stops.reverse();
             }
-            Arc::new(layout)
+            Arc::new(cell_cover)
         });
-        let track = Track::new((plan.entity, plan.version), ticks, (crew, later), layout);
+        let track = Track::new((plan.entity, plan.version), ticks, (cluster, later), cell_cover);
         let gvt = gvt + u64::from(fault == Fault::TableFossilAtGvt);
-        Search { plan, gvt, track: Arc::new(track), passed: 0, last, found: Vec::new(), fault }
+        TableWrite { plan, gvt, track: Arc::new(track), passed: 0, last, found: Vec::new(), fault }
     }
 
     /// The plan.
@@ -82,12 +82,12 @@ impl<D: Dynamics> Search<D> {
         &self.plan
     }
 
-    fn stops(&self) -> &[Stop] {
-        &self.track.layout.stops
+    fn stops(&self) -> &[CoveredCell] {
+        &self.track.cell_cover.stops
     }
 
     /// The first of the bodies.
-    pub fn body(&self) -> Place {
+    pub fn body(&self) -> BodyIndex {
         self.track.bodies().next().unwrap_or(0)
     }
 
@@ -106,29 +106,29 @@ impl<D: Dynamics> Search<D> {
     /// Passes the bucket it wants: looks for whoever it meets first, and leaves its track there.
     pub fn pass(&mut self, dynamics: &D, bucket: &mut Bucket<D>) {
         let Some(number) = self.wants() else { return };
-        let layout = self.track.layout.clone();
-        while let Some(stop) = layout.stops.get(self.passed).filter(|stop| stop.bucket == number) {
+        let cell_cover = self.track.cell_cover.clone();
+        while let Some(stop) = cell_cover.stops.get(self.passed).filter(|stop| stop.bucket == number) {
             let fault = self.fault();
-            let Search { plan, gvt, track, last, found, .. } = self;
-            let own = layout.passing(&stop.passage);
-            bucket.visit(&stop.passage, plan.entity, (plan.first, *last, *gvt), |entry| {
+            let TableWrite { plan, gvt, track, last, found, .. } = self;
+            let own = cell_cover.members_in(&stop.span);
+            bucket.visit(&stop.span, plan.entity, (plan.first, *last, *gvt), |entry| {
                 meet(dynamics, (track, own), entry, (last, found), fault);
             });
-            bucket.add(Entry::new(stop.passage, track.clone()));
+            bucket.add(Entry::new(stop.span, track.clone()));
             self.passed += 1;
         }
     }
 
     /// All buckets have been passed: the track is cut where it meets somebody.
-    pub fn finish(self) -> (Plan<D>, Written<D>) {
+    pub fn finish(self) -> (Plan<D>, WriteResult<D>) {
         if self.fault() != Fault::TrackNotCut {
             self.track.cut(self.last + 1);
         }
-        (self.plan, Written { last: self.last, found: self.found, track: self.track })
+        (self.plan, WriteResult { last: self.last, found: self.found, track: self.track })
     }
 }
 
-impl<D: Dynamics> Search<D> {
+impl<D: Dynamics> TableWrite<D> {
     /// The deliberate fault it has: none, where nothing may have one.
     #[inline]
     fn fault(&self) -> Fault {
@@ -150,22 +150,22 @@ impl<D: Dynamics> Search<D> {
     }
 }
 
-/// What each of a crew covers: on one flight throughout, or on others from the tick after one of its legs.
+/// What each of a cluster covers: on one flight throughout, or on others from the tick after one of its planned_ticks.
 fn bounds<D: Dynamics>(
     dynamics: &D,
-    crew: &[(Place, D::Flight)],
-    (later, legs): (&[Crew<D>], &[Leg<D>]),
+    cluster: &[(BodyIndex, D::Flight)],
+    (later, planned_ticks): (&[Cluster<D>], &[PlannedTick<D>]),
     (first, last): (Tick, Tick),
 ) -> SmallVec<[Aabb; 1]> {
     let end = if later.is_empty() { last } else { first };
-    let cover = |(body, flight): &(Place, D::Flight), from, to| dynamics.bounds(*body, flight, from, to);
-    let mut covered: SmallVec<[Aabb; 1]> = crew.iter().map(|flier| cover(flier, first, end)).collect();
+    let cover = |(body, flight): &(BodyIndex, D::Flight), from, to| dynamics.bounds(*body, flight, from, to);
+    let mut covered: SmallVec<[Aabb; 1]> = cluster.iter().map(|flier| cover(flier, first, end)).collect();
     let Some(latest) = later.last() else { return covered };
     // Since when everybody flies as it does.
-    let mut since = vec![first; crew.len()];
-    let mut before = crew;
-    for (tick, (leg, then)) in (first..).zip(legs.iter().zip(later)) {
-        for (number, _) in leg.response.numbered(before) {
+    let mut since = vec![first; cluster.len()];
+    let mut before = cluster;
+    for (tick, (planned, then)) in (first..).zip(planned_ticks.iter().zip(later)) {
+        for (number, _) in planned.response.numbered(before) {
             let from = std::mem::replace(&mut since[number], tick + 1);
             covered[number] = covered[number].union(&cover(&before[number], from, tick));
         }
@@ -177,33 +177,33 @@ fn bounds<D: Dynamics>(
     covered
 }
 
-/// Whom of those in an entry the passers touch first, if that is no later than `last`.
+/// Whom of those in an entry the members touch first, if that is no later than `last`.
 fn meet<D: Dynamics>(
     dynamics: &D,
     (track, own): (&Track<D>, &[u32]),
     entry: &Entry<D>,
-    (last, found): (&mut Tick, &mut Vec<Found<D>>),
+    (last, found): (&mut Tick, &mut Vec<Encounter<D>>),
     fault: Fault,
 ) {
     let other = &entry.track;
-    for &theirs in entry.passers() {
-        let their_reach = &other.layout.reaches[theirs as usize];
+    for &theirs in entry.members() {
+        let their_reach = &other.cell_cover.ranges[theirs as usize];
         for &mine in own {
             // Two that share several cells are compared in one of them.
-            let is_here = track.layout.reaches[mine as usize].meets_in(their_reach, entry.cell());
+            let is_here = track.cell_cover.ranges[mine as usize].owns_pair(their_reach, entry.cell());
             if !is_here && fault != Fault::NoOwnerCell {
                 continue;
             }
-            // Its owner may be cutting it at this moment; then this is an empty range.
+            // Its owner may be cutting it at this input; then this is an empty range.
             let from = track.first.max(other.first);
             let to = (*last).min(other.end().saturating_sub(1));
             if from > to {
                 return;
             }
             let first_touch = |from: Tick, to: Tick| {
-                let (body, flight) = &track.crew_at(from)[mine as usize];
-                let (stranger, their_flight) = &other.crew_at(from)[theirs as usize];
-                dynamics.first_touch((*body, flight), (*stranger, their_flight), from, to)
+                let (body, flight) = &track.cluster_at(from)[mine as usize];
+                let (remote, their_flight) = &other.cluster_at(from)[theirs as usize];
+                dynamics.first_touch((*body, flight), (*remote, their_flight), from, to)
             };
             let touch = match track.is_one_flight() && other.is_one_flight() {
                 true => first_touch(from, to),
@@ -217,8 +217,8 @@ fn meet<D: Dynamics>(
             if fault == Fault::OneContactOnly && !found.is_empty() {
                 continue;
             }
-            let own = track.crew_at(tick)[mine as usize].0;
-            found.push(Found { own, other: other.clone(), at: theirs, tick });
+            let own = track.cluster_at(tick)[mine as usize].0;
+            found.push(Encounter { own, other: other.clone(), at: theirs, tick });
         }
     }
 }

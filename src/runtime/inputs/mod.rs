@@ -15,7 +15,7 @@ use crate::base::ids::BodyId;
 use crate::base::math::Vec3;
 use crate::base::sync::lock;
 use crate::base::time::Tick;
-use crate::physics::{Action, BodyDef, Deed, World, body_def};
+use crate::physics::{BodyDef, BodyInput, InputKind, World, body_def};
 use crate::runtime::error::RunError;
 use crate::scene::{Body, Scene, SceneError};
 
@@ -48,7 +48,7 @@ pub enum Input {
     /// all others; else it gets the next free one.
     Spawn(Box<Body>),
     /// A body is no more. Frames show it up to this tick.
-    Remove {
+    Despawn {
         /// Which body.
         body: BodyId,
     },
@@ -112,12 +112,12 @@ pub enum InputError {
 pub(crate) struct Entry {
     pub tick: Tick,
     pub number: u64,
-    pub action: Action,
+    pub action: BodyInput,
 }
 
 /// Where a running executor takes inputs.
-pub(crate) trait Door: Send + Sync {
-    /// Sees to it that `tick` is not settled before [`Door::let_in`] has been called with what is returned.
+pub(crate) trait InputSink: Send + Sync {
+    /// Sees to it that `tick` is not settled before [`InputSink::let_in`] has been called with what is returned.
     fn hold(&self, tick: Tick) -> Result<Tick, InputError>;
 
     /// Takes the input. New bodies are in the world's list by now.
@@ -130,11 +130,11 @@ pub(crate) trait Door: Send + Sync {
 /// use anachron::runtime::inputs::Input;
 /// use anachron::base::ids::BodyId;
 /// use anachron::scene::{Body, Scene, Shape};
-/// use anachron::{ControlFlow, Simulation, Sync};
+/// use anachron::{ControlFlow, Simulation, SyncMode};
 ///
 /// let mut scene = Scene { seconds: 1.0, gravity: [0.0; 3], ..Scene::default() };
 /// scene.bodies.push(Body::new(Shape::Sphere { radius: 0.5 }, [0.0; 3]));
-/// let mut simulation = Simulation::new(&scene)?.sync(Sync::Timewarp);
+/// let mut simulation = Simulation::new(&scene)?.sync(SyncMode::Timewarp);
 /// let inputs = simulation.inputs();
 /// let push = Input::Push { body: BodyId(0), impulse: [1.0, 0.0, 0.0], turn: [0.0; 3] };
 /// let live = simulation.run(|frame| {
@@ -144,7 +144,7 @@ pub(crate) trait Door: Send + Sync {
 ///     ControlFlow::Continue(())
 /// })?;
 /// // The same inputs, known from the start, in the plain loop:
-/// let again = simulation.sync(Sync::Sequential).run(|_| ControlFlow::Continue(()))?;
+/// let again = simulation.sync(SyncMode::Sequential).run(|_| ControlFlow::Continue(()))?;
 /// assert_eq!(live.digest, again.digest);
 /// # Ok::<(), anachron::RunError>(())
 /// ```
@@ -163,7 +163,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     journal: Vec<Entry>,
-    door: Option<Arc<dyn Door>>,
+    sink: Option<Arc<dyn InputSink>>,
 }
 
 impl Inputs {
@@ -180,17 +180,17 @@ impl Inputs {
             return Err(InputError::AfterTheEnd { tick, last_tick });
         }
         let mut state = self.lock();
-        let (place, deed, newcomer) = self.understood(input)?;
-        let door = state.door.clone();
-        let held = door.as_ref().map(|door| door.hold(tick)).transpose()?;
+        let (place, kind, newcomer) = self.understood(input)?;
+        let sink = state.sink.clone();
+        let held = sink.as_ref().map(|sink| sink.hold(tick)).transpose()?;
         if let Some(body) = newcomer {
             world.bodies.push(body);
         }
-        let action = Action { body: place as u32, deed };
+        let action = BodyInput { body: place as u32, kind };
         let entry = Entry { tick, number: state.journal.len() as u64, action };
         state.journal.push(entry.clone());
-        if let Some((door, held)) = door.zip(held) {
-            door.let_in(held, entry);
+        if let Some((sink, held)) = sink.zip(held) {
+            sink.let_in(held, entry);
         }
         Ok(world.bodies[place].id)
     }
@@ -206,24 +206,24 @@ impl Inputs {
     }
 
     /// The place of the body, what is to be done, and the body itself if it is new.
-    fn understood(&self, input: Input) -> Result<(usize, Deed, Option<BodyDef>), InputError> {
+    fn understood(&self, input: Input) -> Result<(usize, InputKind, Option<BodyDef>), InputError> {
         let world = &self.shared.world;
         let place = |body: BodyId| world.bodies.place(body).ok_or(InputError::Unknown(body));
         match input {
             Input::Push { body, impulse, turn } => {
                 let impulse = finite("impulse", impulse)?;
                 let turn = finite("turn", turn)?;
-                Ok((place(body)?, Deed::Push { impulse, turn }, None))
+                Ok((place(body)?, InputKind::Push { impulse, turn }, None))
             }
             Input::SetVelocity { body, velocity, angular_velocity } => {
                 let v = velocity.map(|v| finite("velocity", v)).transpose()?;
                 let w = angular_velocity.map(|w| finite("angular_velocity", w)).transpose()?;
-                Ok((place(body)?, Deed::SetVelocity { v, w }, None))
+                Ok((place(body)?, InputKind::SetVelocity { v, w }, None))
             }
-            Input::Remove { body } => Ok((place(body)?, Deed::Vanish, None)),
+            Input::Despawn { body } => Ok((place(body)?, InputKind::Despawn, None)),
             Input::Spawn(body) => {
                 let body = self.newcomer(*body)?;
-                Ok((world.bodies.len(), Deed::Appear(body.start), Some(body)))
+                Ok((world.bodies.len(), InputKind::Spawn(body.start), Some(body)))
             }
         }
     }
@@ -254,19 +254,19 @@ impl Inputs {
     }
 }
 
-/// A run begins: `build` makes it from what is known so far, and from now on inputs go to its door, until what
+/// A run begins: `build` makes it from what is known so far, and from now on inputs go to its sink, until what
 /// is returned beside it is dropped.
 pub(crate) fn open<T>(
     inputs: Option<&Inputs>,
-    build: impl FnOnce(&[Entry]) -> (Arc<dyn Door>, T),
+    build: impl FnOnce(&[Entry]) -> (Arc<dyn InputSink>, T),
 ) -> Result<(T, Option<Opened<'_>>), RunError> {
     let Some(inputs) = inputs else { return Ok((build(&[]).1, None)) };
     let mut state = inputs.lock();
-    if state.door.is_some() {
+    if state.sink.is_some() {
         return Err(RunError::InputsTaken);
     }
-    let (door, run) = build(&state.journal);
-    state.door = Some(door);
+    let (sink, run) = build(&state.journal);
+    state.sink = Some(sink);
     Ok((run, Some(Opened(inputs))))
 }
 
@@ -275,7 +275,7 @@ pub(crate) struct Opened<'a>(&'a Inputs);
 
 impl Drop for Opened<'_> {
     fn drop(&mut self) {
-        self.0.lock().door = None;
+        self.0.lock().sink = None;
     }
 }
 

@@ -4,25 +4,25 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::base::sync::lock;
 use crate::base::time::Tick;
-use crate::runtime::inputs::{Door, Entry, InputError};
-use crate::runtime::shared::Commons;
+use crate::runtime::inputs::{Entry, InputError, InputSink};
+use crate::runtime::shared::Shared;
 
 /// Inputs that have been let in and not been taken yet.
-pub(crate) struct Letterbox {
-    commons: Arc<Commons>,
+pub(crate) struct InputQueue {
+    shared: Arc<Shared>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     is_closed: bool,
-    letters: Vec<(Tick, Entry)>,
+    messages: Vec<(Tick, Entry)>,
 }
 
-impl Letterbox {
+impl InputQueue {
     /// An empty one.
-    pub fn new(commons: Arc<Commons>) -> Self {
-        Letterbox { commons, state: Mutex::default() }
+    pub fn new(shared: Arc<Shared>) -> Self {
+        InputQueue { shared, state: Mutex::default() }
     }
 
     /// The run is over.
@@ -32,7 +32,7 @@ impl Letterbox {
 
     /// Takes everything out, each with the tick at which it holds global virtual time.
     pub fn empty(&self) -> Vec<(Tick, Entry)> {
-        std::mem::take(&mut self.lock().letters)
+        std::mem::take(&mut self.lock().messages)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -40,15 +40,15 @@ impl Letterbox {
     }
 }
 
-impl Door for Letterbox {
+impl InputSink for InputQueue {
     fn hold(&self, tick: Tick) -> Result<Tick, InputError> {
         if self.lock().is_closed {
             return Err(InputError::Over);
         }
-        self.commons.counters.hold(tick).map_err(|gvt| InputError::Settled { tick, gvt })
+        self.shared.lvt_histogram.pin(tick).map_err(|gvt| InputError::Settled { tick, gvt })
     }
 
     fn let_in(&self, held: Tick, entry: Entry) {
-        self.lock().letters.push((held, entry));
+        self.lock().messages.push((held, entry));
     }
 }

@@ -4,10 +4,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::base::sync::lock;
 use crate::base::time::Tick;
-use crate::runtime::inputs::{Door, Entry, InputError};
+use crate::runtime::inputs::{Entry, InputError, InputSink};
 
 /// Inputs that wait for their tick.
-pub(crate) struct Desk {
+pub(crate) struct TickQueue {
     state: Mutex<State>,
     let_in: Condvar,
 }
@@ -21,11 +21,11 @@ struct State {
     entries: Vec<Entry>,
 }
 
-impl Desk {
+impl TickQueue {
     /// With inputs that are known from the start.
     pub fn new(known: &[Entry]) -> Self {
         let state = State { entries: known.to_vec(), ..State::default() };
-        Desk { state: Mutex::new(state), let_in: Condvar::new() }
+        TickQueue { state: Mutex::new(state), let_in: Condvar::new() }
     }
 
     /// Everything that acts at `tick`, in its order. From now on that tick is settled.
@@ -44,7 +44,7 @@ impl Desk {
     }
 }
 
-impl Door for Desk {
+impl InputSink for TickQueue {
     fn hold(&self, tick: Tick) -> Result<Tick, InputError> {
         let mut state = self.lock();
         if tick < state.now {

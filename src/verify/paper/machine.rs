@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::verify::toy_model::stir;
+use crate::verify::toy_model::mix;
 
 /// Before tick 0 there is -1.
 pub type Tick = i64;
@@ -122,7 +122,7 @@ pub struct Machine {
 }
 
 fn start(reading: &Reading, body: u32) -> State {
-    let number = stir(&[reading.seed, u64::from(body)]);
+    let number = mix(&[reading.seed, u64::from(body)]);
     State { at: (number >> 20) as i64 % 4, number }
 }
 
@@ -135,7 +135,7 @@ fn integrate(state: &State, contacts: &[(u32, State)]) -> State {
     for (body, other) in contacts {
         numbers.extend([u64::from(*body), other.number, other.at as u64]);
     }
-    let number = stir(&numbers);
+    let number = mix(&numbers);
     State { at: state.at + drift(number), number }
 }
 

@@ -122,6 +122,6 @@ pub fn contact(a: &Placed, b: &Placed, reach: f64) -> Manifold {
 }
 
 /// Direction and distance from the surface of `from` to a point, negative inside. Meshes have no inside.
-pub(crate) fn clearance(point: Vec3, from: &Placed) -> (Vec3, f64) {
-    sphere::clearance(point, from)
+pub(crate) fn signed_distance(point: Vec3, from: &Placed) -> (Vec3, f64) {
+    sphere::signed_distance(point, from)
 }

@@ -32,7 +32,7 @@ pub(super) fn against(x: Vec3, radius: f64, other: &Placed, reach: f64) -> Manif
         Shape::Mesh(mesh) => return against_mesh(local_point(x, other), radius, mesh, other, reach),
         _ => {}
     }
-    let (normal, distance) = clearance(x, other);
+    let (normal, distance) = signed_distance(x, other);
     let gap = distance - radius;
     if gap >= reach {
         return Manifold::empty();
@@ -45,14 +45,14 @@ fn local_point(x: Vec3, other: &Placed) -> Vec3 {
 }
 
 /// Outward direction and signed distance of a point from a shape.
-pub(super) fn clearance(x: Vec3, other: &Placed) -> (Vec3, f64) {
-    let (normal, distance) = local_clearance(local_point(x, other), other.shape);
+pub(super) fn signed_distance(x: Vec3, other: &Placed) -> (Vec3, f64) {
+    let (normal, distance) = local_signed_distance(local_point(x, other), other.shape);
     (other.q * normal, distance)
 }
 
 /// The same in the coordinates of the shape.
 #[inline]
-pub(super) fn local_clearance(local: Vec3, shape: &Shape) -> (Vec3, f64) {
+pub(super) fn local_signed_distance(local: Vec3, shape: &Shape) -> (Vec3, f64) {
     match shape {
         Shape::Sphere { radius } => from_capsule(local, *radius, 0.0),
         Shape::HalfSpace { normal } => (*normal, normal.dot(&local)),

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use anachron::executor::{Census, Tracer, Tuning};
+use anachron::executor::{RunStats, Tracer, Tuning};
 use anachron::protocol::Stats;
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
 use anachron::tvht::Lane;
-use anachron::{Report, Simulation, Sync};
+use anachron::{Report, Simulation, SyncMode};
 use serde_json::Value;
 
 fn scene(name: &str, bodies: u32, seconds: f64) -> Scene {
@@ -17,7 +17,7 @@ fn scene(name: &str, bodies: u32, seconds: f64) -> Scene {
     build(name, &request).expect("the scenario is valid")
 }
 
-fn simulation(scene: &Scene, sync: Sync, tuning: Tuning) -> Simulation {
+fn simulation(scene: &Scene, sync: SyncMode, tuning: Tuning) -> Simulation {
     Simulation::new(scene).expect("the scene is valid").sync(sync).cores(2).tuning(tuning)
 }
 
@@ -25,27 +25,27 @@ fn run(simulation: &Simulation) -> Report {
     simulation.run(|_| ControlFlow::Continue(())).expect("the run finishes")
 }
 
-fn counts(report: &Report) -> (Stats, Census) {
-    (report.speculation.expect("it speculates"), report.census.clone().expect("it counts"))
+fn counts(report: &Report) -> (Stats, RunStats) {
+    (report.speculation.expect("it speculates"), report.run_stats.clone().expect("it counts"))
 }
 
 /// What was sent was heard, and what was heard was answered.
 fn assert_consistent(how: &str, report: &Report, tuning: &Tuning) {
-    let (stats, census) = counts(report);
-    let messages = census.messages;
-    let sent = [stats.events, stats.antievents, stats.standings];
-    assert_eq!([messages.events, messages.antievents, messages.standings], sent, "{how}");
+    let (stats, run_stats) = counts(report);
+    let messages = run_stats.messages;
+    let sent = [stats.events, stats.antievents, stats.ghosts];
+    assert_eq!([messages.events, messages.antievents, messages.ghosts], sent, "{how}");
     assert_eq!(messages.answers, sent.iter().sum::<u64>(), "{how}");
     assert!(messages.events > 0 && stats.steps > 0, "{how}: something happens");
-    assert_eq!(census.window.ticks, tuning.window, "{how}");
-    assert!(census.window.share > 0.0 && census.window.share <= 1.0, "{how}: {:?}", census.window);
-    assert!(census.gvt.rounds > 0, "{how}");
-    let gvt = census.gvt;
+    assert_eq!(run_stats.window.ticks, tuning.window, "{how}");
+    assert!(run_stats.window.share > 0.0 && run_stats.window.share <= 1.0, "{how}: {:?}", run_stats.window);
+    assert!(run_stats.gvt.rounds > 0, "{how}");
+    let gvt = run_stats.gvt;
     assert!(
         gvt.lag_mean_ticks <= gvt.lag_max_ticks as f64 && gvt.lag_max_ticks <= tuning.window,
         "{how}: {gvt:?}"
     );
-    let memory = census.memory;
+    let memory = run_stats.memory;
     assert!(memory.segments_peak >= report.bodies as u64 / 2, "{how}: {memory:?}");
     let per_segment = memory.history_bytes / memory.segments_peak;
     assert!((100..100_000).contains(&per_segment), "{how}: {per_segment} bytes per segment");
@@ -57,24 +57,24 @@ fn assert_consistent(how: &str, report: &Report, tuning: &Tuning) {
 fn counts_agree_on_actors() {
     for lane in [Lane::Shared, Lane::Actors] {
         let tuning = Tuning { lane, cluster: 1, ..Tuning::default() };
-        let report = run(&simulation(&scene("bouncing", 60, 1.0), Sync::Timewarp, tuning));
+        let report = run(&simulation(&scene("bouncing", 60, 1.0), SyncMode::Timewarp, tuning));
         assert_consistent(&format!("{lane:?}"), &report, &tuning);
-        let (stats, census) = counts(&report);
-        let messages = census.messages;
+        let (stats, run_stats) = counts(&report);
+        let messages = run_stats.messages;
         match lane {
             Lane::Shared => assert_eq!(messages.of_table(), 0),
             Lane::Actors => {
                 // The last may still be on their way when everybody is done.
-                assert!(messages.let_goes > 0 && messages.let_goes <= messages.tickets, "{messages:?}");
+                assert!(messages.unlocks > 0 && messages.unlocks <= messages.requests, "{messages:?}");
                 assert!(messages.table_answers >= stats.steps, "void plans are answered too");
-                assert!(messages.tickets >= messages.table_answers);
+                assert!(messages.requests >= messages.table_answers);
             }
         }
-        assert!(messages.nudges > 0 && messages.wake_ups > 0, "{messages:?}");
-        assert_eq!(census.cores.len(), 2);
-        let handled: u64 = census.cores.iter().map(|core| core.handled).sum();
-        assert!(handled >= messages.between_entities() + messages.of_table() + messages.nudges);
-        for core in &census.cores {
+        assert!(messages.self_steps > 0 && messages.wake_ups > 0, "{messages:?}");
+        assert_eq!(run_stats.cores.len(), 2);
+        let handled: u64 = run_stats.cores.iter().map(|core| core.handled).sum();
+        assert!(handled >= messages.between_entities() + messages.of_table() + messages.self_steps);
+        for core in &run_stats.cores {
             assert!(core.busy_share.is_none_or(|share| share > 0.0 && share <= 1.0), "{core:?}");
             assert!(core.busy_share.is_some() || !cfg!(unix));
         }
@@ -84,19 +84,19 @@ fn counts_agree_on_actors() {
 #[test]
 fn counts_agree_without_actors() {
     let tuning = Tuning { window: 17, cluster: 1, ..Tuning::default() };
-    for sync in [Sync::Loop, Sync::Chaos, Sync::RollbackCheck] {
+    for sync in [SyncMode::Loop, SyncMode::Chaos, SyncMode::RollbackCheck] {
         let report = run(&simulation(&scene("bouncing", 27, 0.5), sync, tuning));
         assert_consistent(sync.name(), &report, &tuning);
-        assert!(report.census.expect("it counts").cores.is_empty());
+        assert!(report.run_stats.expect("it counts").cores.is_empty());
     }
-    let plain = run(&simulation(&scene("bouncing", 27, 0.5), Sync::Sequential, tuning));
-    assert_eq!((plain.speculation, plain.census), (None, None));
+    let plain = run(&simulation(&scene("bouncing", 27, 0.5), SyncMode::Sequential, tuning));
+    assert_eq!((plain.speculation, plain.run_stats), (None, None));
 }
 
 fn traced(slices_max: usize, lane: Lane) -> (Report, Arc<Tracer>, Value) {
     let tracer = Arc::new(Tracer::new(slices_max));
     let tuning = Tuning { lane, cluster: 1, ..Tuning::default() };
-    let simulation = simulation(&scene("bouncing", 60, 0.5), Sync::Timewarp, tuning);
+    let simulation = simulation(&scene("bouncing", 60, 0.5), SyncMode::Timewarp, tuning);
     let report = run(&simulation.traced(tracer.clone()));
     let mut text = Vec::new();
     tracer.write(&mut text).expect("a list takes everything");
@@ -123,7 +123,7 @@ fn rows(trace: &Value) -> BTreeMap<u64, Vec<(i64, i64, String)>> {
 
 #[test]
 fn a_trace_can_be_read_and_changes_nothing() {
-    let plain = run(&simulation(&scene("bouncing", 60, 0.5), Sync::Sequential, Tuning::default()));
+    let plain = run(&simulation(&scene("bouncing", 60, 0.5), SyncMode::Sequential, Tuning::default()));
     for (lane, expected) in [
         (Lane::Shared, ["step", "respond", "write", "handle event", "handle answer", "GVT round"]),
         (Lane::Actors, ["step", "respond", "bucket", "table answer", "handle answer", "GVT round"]),
