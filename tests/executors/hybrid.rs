@@ -137,7 +137,7 @@ fn who_flies_is_not_held_up_by_groups() {
             run_watched(job, Order::Sensible, &mut watch, &mut |_| ControlFlow::Continue(())).unwrap();
         (stats, tally)
     };
-    let ((alone, _), (stats, tally)) = (strides(&world), strides(&bridged));
+    let ((alone, _), (stats, tally)) = (strides(&RigidModel::new(world)), strides(&bridged));
     let stride = |stats: &[Stats]| {
         let flyers = &stats[PILE..PILE + FLYERS];
         let (ticks, steps) = flyers.iter().fold((0, 0), |sum, one| (sum.0 + one.ticks, sum.1 + one.steps));

@@ -117,7 +117,7 @@ fn small_bodies_far_away_do_not_flood_the_table() {
 fn memory_does_not_grow_with_time() {
     for ticks_per_frame in [4, 1_000_000] {
         let world = World::new(&Scene { seconds: 8.0, ticks_per_frame, ..heap(0.5, 30) });
-        let world = Arc::new(world.expect("the scene is valid"));
+        let model = RigidModel::new(Arc::new(world.expect("the scene is valid")));
         let (mut most, mut actions) = ([0usize; 3], 0u64);
         let mut watch = |glimpse: &anachron::executor::single_thread::StepView| {
             actions += 1;

@@ -6,10 +6,10 @@
 use std::io::Write;
 
 use anachron::protocol::Fault;
-use anachron::verify::random_walk::{ConfigRequest, any_config};
 use anachron::verify::configs::SMALL;
-use anachron::verify::{Explored, BodyInput, ModelState, Property, ModelConfig, explore, retell, walk};
-use stateright::{Checker, Model, Property};
+use anachron::verify::random_walk::{ConfigRequest, any_config};
+use anachron::verify::{Action, Explored, ModelConfig, ModelState, Property, explore, replay, walk};
+use stateright::{Checker, Model, Property as Checked};
 
 /// Prints a line, whatever the test harness holds back.
 macro_rules! say {
@@ -36,7 +36,7 @@ fn every_state_of_the_small_worlds_keeps_every_promise() {
             let config = family.config(*seed, Fault::None);
             let explored = see_all(&config);
             if let Some((violation, way)) = &explored.violation {
-                let (told, _) = retell(&config, way, false);
+                let (told, _) = replay(&config, way, false);
                 panic!("{}, seed {seed}: {violation}\n{}", family.name, told.join("\n"));
             }
             assert!(explored.complete, "{}, seed {seed}: more than {STATES_MAX} states", family.name);
@@ -144,7 +144,7 @@ fn kept(state: &State, property: Property) -> bool {
 
 impl Model for Behind {
     type State = State;
-    type BodyInput = Action;
+    type Action = Action;
 
     fn init_states(&self) -> Vec<State> {
         vec![self.state(ModelState::new(&self.0))]
@@ -158,24 +158,24 @@ impl Model for Behind {
         Some(self.state(state.state.after(&self.0, next)))
     }
 
-    fn properties(&self) -> Vec<Property<Self>> {
+    fn properties(&self) -> Vec<Checked<Self>> {
         vec![
-            Property::always("no deadlock, no lock leaks", |model: &Behind, state: &State| {
+            Checked::always("no deadlock, no lock leaks", |model: &Behind, state: &State| {
                 let mut moves = Vec::new();
                 state.state.moves(&model.0, &mut moves);
                 let is_end = moves.is_empty() && state.state.violation().is_none();
                 !is_end || state.state.ended_well(&model.0)
             }),
-            Property::always(Property::CommittedIsReference.name(), |_, state: &State| {
+            Checked::always(Property::CommittedIsReference.name(), |_, state: &State| {
                 kept(state, Property::CommittedIsReference)
             }),
-            Property::always(Property::GvtIsKept.name(), |_, state: &State| kept(state, Property::GvtIsKept)),
-            Property::always(Property::ToldOnce.name(), |_, state: &State| kept(state, Property::ToldOnce)),
-            Property::always(Property::PastIsSettled.name(), |_, state: &State| {
+            Checked::always(Property::GvtIsKept.name(), |_, state: &State| kept(state, Property::GvtIsKept)),
+            Checked::always(Property::ToldOnce.name(), |_, state: &State| kept(state, Property::ToldOnce)),
+            Checked::always(Property::PastIsSettled.name(), |_, state: &State| {
                 kept(state, Property::PastIsSettled)
             }),
-            Property::always(Property::NoPanic.name(), |_, state: &State| kept(state, Property::NoPanic)),
-            Property::sometimes("the end is reached", |model: &Behind, state: &State| {
+            Checked::always(Property::NoPanic.name(), |_, state: &State| kept(state, Property::NoPanic)),
+            Checked::sometimes("the end is reached", |model: &Behind, state: &State| {
                 state.state.gvt() == model.0.limits.last_tick
             }),
         ]

@@ -6,7 +6,7 @@
 
 use anachron::executor::adversarial_schedule::AdversarialSchedule;
 use anachron::verify::random_walk::{ConfigRequest, any_config, choose};
-use anachron::verify::{BodyInput, ModelState, ModelConfig, retell};
+use anachron::verify::{Action, ModelConfig, ModelState, replay};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
@@ -98,7 +98,7 @@ impl Playing {
 
     fn check(&self) {
         if let Some(violation) = self.state.violation() {
-            let told = retell(&self.config, &self.way, true).0;
+            let told = replay(&self.config, &self.way, true).0;
             let from = told.len().saturating_sub(80);
             panic!("{violation}\n{:?}\n...\n{}", self.config, told[from..].join("\n"));
         }

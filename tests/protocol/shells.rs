@@ -10,27 +10,27 @@
 #[path = "../../src/runtime/lvt_histogram.rs"]
 #[allow(dead_code)]
 mod lvt_histogram;
+#[path = "../../src/runtime/lvt_waiters.rs"]
+mod lvt_waiters;
 #[path = "../../src/runtime/shared_tvht.rs"]
 #[allow(dead_code)]
 mod shared_tvht;
-#[path = "../../src/runtime/lvt_waiters.rs"]
-mod lvt_waiters;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use anachron::protocol::{
-    self, Dynamics, Entity, EntityId, Fault, Grid, Limits, Message, Outbox, BodyIndex, Stats, Step,
-};
 use anachron::base::time::Tick;
-use anachron::verify::toy_model::{ToyPath, Reference, ToyModel, mix};
+use anachron::protocol::{
+    self, BodyIndex, Dynamics, Entity, EntityId, Fault, Grid, Limits, Message, Outbox, Stats, Step,
+};
+use anachron::verify::toy_model::{Reference, ToyModel, ToyPath, mix};
 use lvt_histogram::LvtHistogram;
+use lvt_waiters::LvtWaiters;
 use shared_tvht::SharedTable;
 use shuttle::sync::mpsc::{Receiver, Sender, channel};
 use shuttle::sync::{Mutex, atomic};
 use shuttle::thread;
-use lvt_waiters::LvtWaiters;
 
 /// Whether a body of code fails under some schedule: a deadlock, or an assertion. Where one thread at the wrong
 /// input is enough, few schedules find it.
@@ -298,7 +298,7 @@ impl Shell {
 
     /// Steps. Says whether it should be tried again.
     fn step(&self, entity: &mut Entity<ToyModel>, out: &mut Outbox<ToyModel>) -> bool {
-        let lvt_histogram::VirtualTimes { gvt, lvt_min } = self.lvt_histogram.times();
+        let protocol::VirtualTimes { gvt, lvt_min } = self.lvt_histogram.times();
         entity.fossil_collect(gvt);
         match entity.step(&self.toy, &self.limits, protocol::VirtualTimes { gvt, lvt_min }, out) {
             Step::Write(plan) => {
@@ -306,7 +306,9 @@ impl Shell {
                 entity.written(plan, written, out);
                 true
             }
-            Step::AwaitLvtMin(tick) => !self.room.register(entity.id(), tick, || self.lvt_histogram.times().lvt_min),
+            Step::AwaitLvtMin(tick) => {
+                !self.room.register(entity.id(), tick, || self.lvt_histogram.times().lvt_min)
+            }
             Step::AwaitAcks | Step::Done => false,
         }
     }
@@ -338,8 +340,7 @@ fn run(bodies: u32, seed: u64) {
     let mut reference = Reference::new(&toy);
     while reference.tick <= toy.last_tick {
         let path = |paths: &Vec<(Tick, ToyPath)>| {
-            let (_, path) =
-                paths.iter().rfind(|(from, _)| *from <= reference.tick).expect("all have begun");
+            let (_, path) = paths.iter().rfind(|(from, _)| *from <= reference.tick).expect("all have begun");
             (path.place_at(reference.tick), path.number)
         };
         let found: Vec<_> = log.iter().map(path).collect();

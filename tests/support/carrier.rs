@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use anachron::executor::adversarial_schedule::{BodyInput, AdversarialSchedule};
-use anachron::protocol::{
-    LvtHistogram, Dynamics, Entity, EntityId, Forward, Grid, Limits, Message, VirtualTimes, Outbox, BodyIndex, Stats, Step,
-};
 use anachron::base::time::Tick;
+use anachron::executor::adversarial_schedule::{AdversarialSchedule, Choice};
+use anachron::protocol::{
+    BodyIndex, Dynamics, Entity, EntityId, Forward, Grid, Limits, Message, Outbox, Stats, Step, VirtualTimes,
+};
+use anachron::runtime::lvt_histogram::LvtHistogram;
 use anachron::tvht::SharedTable;
-use anachron::verify::toy_model::{ToyInput, ToyPath, ToyInputKind, Reference, ToyModel, speed, mix};
+use anachron::verify::toy_model::{Reference, ToyInput, ToyInputKind, ToyModel, ToyPath, mix, speed};
 
 /// How a run is carried out.
 #[derive(Clone, Debug)]
@@ -107,7 +108,8 @@ impl<'a> Carrier<'a> {
         let count = clusters.len() as u32;
         let last_tick = toy.last_tick;
         let Way { window, contact_window, stride_min, .. } = *way;
-        let home_entities = clusters.iter().zip(0..).flat_map(|(cluster, id)| cluster.iter().map(move |_| EntityId(id)));
+        let home_entities =
+            clusters.iter().zip(0..).flat_map(|(cluster, id)| cluster.iter().map(move |_| EntityId(id)));
         Carrier {
             toy,
             limits: Limits {
@@ -136,7 +138,7 @@ impl<'a> Carrier<'a> {
         }
     }
 
-    fn next_action(&mut self) -> Option<Action> {
+    fn next_action(&mut self) -> Option<Choice> {
         let deliver = self.channels.iter().map(|(&(from, to), mail)| {
             let is_answer = matches!(mail.front(), Some(Mail::Letter(Message::Ack { .. })));
             Choice::Deliver { from, to, is_answer }
@@ -145,7 +147,7 @@ impl<'a> Carrier<'a> {
     }
 
     /// Lets it happen. Global virtual time after that, or the property that was violation.
-    fn act(&mut self, action: Action) -> Result<Tick, String> {
+    fn act(&mut self, action: Choice) -> Result<Tick, String> {
         match action {
             Choice::Deliver { from, to, .. } => self.deliver(from, to),
             Choice::Step(id) => {
@@ -207,14 +209,16 @@ impl<'a> Carrier<'a> {
                 entity.handle(from, message, &mut self.out);
                 self.carry_out(to, None)
             }
-            Mail::ToyInput { held, tick, number, act } => match entity.act(tick, number, act, &mut self.out) {
-                Some(Forward { to: next, action: act }) => {
-                    let mail = Mail::ToyInput { held, tick, number, act };
-                    self.channels.entry((to, next)).or_default().push_back(mail);
-                    Ok(self.lvt_histogram.gvt())
+            Mail::ToyInput { held, tick, number, act } => {
+                match entity.act(tick, number, act, &mut self.out) {
+                    Some(Forward { to: next, action: act }) => {
+                        let mail = Mail::ToyInput { held, tick, number, act };
+                        self.channels.entry((to, next)).or_default().push_back(mail);
+                        Ok(self.lvt_histogram.gvt())
+                    }
+                    None => self.carry_out(to, Some(held)),
                 }
-                None => self.carry_out(to, Some(held)),
-            },
+            }
         }
     }
 
@@ -248,13 +252,13 @@ impl<'a> Carrier<'a> {
             0 if newcomer < 24 => {
                 let at = (chance >> 32) as i64 % self.toy.room.max(1);
                 let path = ToyPath { since: tick, at, speed: speed(chance), number: chance };
-                ToyInput { body: newcomer, kind: ToyInputKind::Spawn(path) }
+                ToyInput { body: newcomer, deed: ToyInputKind::Spawn(path) }
             }
-            1 => ToyInput { body: (chance >> 16) as BodyIndex % newcomer, kind: ToyInputKind::Despawn },
-            _ => ToyInput { body: (chance >> 16) as BodyIndex % newcomer, kind: ToyInputKind::Mix(chance) },
+            1 => ToyInput { body: (chance >> 16) as BodyIndex % newcomer, deed: ToyInputKind::Despawn },
+            _ => ToyInput { body: (chance >> 16) as BodyIndex % newcomer, deed: ToyInputKind::Mix(chance) },
         };
         self.journal.entry(tick).or_default().push((number, act));
-        if let ToyInputKind::Spawn(_) = act.kind {
+        if let ToyInputKind::Spawn(_) = act.deed {
             let id = EntityId(self.entities.len() as u32);
             self.entities.push(Entity::spawning(id, held, (tick, number, act)));
             self.home_entities.push(id);
@@ -263,7 +267,12 @@ impl<'a> Carrier<'a> {
             return;
         }
         let home_entity = self.home_entities[act.body as usize];
-        self.channels.entry((OUTSIDE, home_entity)).or_default().push_back(Mail::ToyInput { held, tick, number, act });
+        self.channels.entry((OUTSIDE, home_entity)).or_default().push_back(Mail::ToyInput {
+            held,
+            tick,
+            number,
+            act,
+        });
     }
 
     /// Somebody who may hands over some of its bodies.

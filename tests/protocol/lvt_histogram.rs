@@ -4,8 +4,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 
-use anachron::protocol::{LvtHistogram, VirtualTimes};
 use anachron::base::time::Tick;
+use anachron::protocol::VirtualTimes;
+use anachron::runtime::lvt_histogram::LvtHistogram;
 
 const WINDOW: u64 = 6;
 
