@@ -6,13 +6,15 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use anachron::Simulation;
-use anachron::base::math::{Vec3, rotation_exp};
-use anachron::base::state::BodyState;
-use anachron::physics::collision::kernels::{Placed, contact};
-use anachron::physics::local_solver::{
+use anachron::internals::base::math::{Vec3, rotation_exp};
+use anachron::internals::base::state::BodyState;
+use anachron::internals::physics::collision::kernels::{Placed, contact};
+use anachron::internals::physics::local_solver::{
     ContactConstraint, ContactPairs, LocalSolver, PairCache, Partner, SolverBody, SolverMass,
 };
-use anachron::physics::{Flight, Shape, World, first_static_touch, first_touch, touching, touching_static};
+use anachron::internals::physics::{
+    Flight, Shape, World, first_static_touch, first_touch, touching, touching_static,
+};
 use anachron::scenarios::{Request, build};
 use anachron::scene::{self, Body, Scene, StaticObject};
 use criterion::{BatchSize, Criterion};

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use anachron::protocol::Entry;
+use anachron::internals::protocol::Entry;
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
 use anachron::{Simulation, SyncMode};

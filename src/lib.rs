@@ -27,47 +27,71 @@
 //!
 //! # Where to find what
 //!
-//! | module | what |
+//! | item | what |
 //! |---|---|
 //! | [`scene`] | what a scene is; TOML and JSON files, checks that name the field and the fix |
 //! | [`scenarios`] | ready-made scenes and their golden digests |
-//! | [`physics`] | flights, shapes, contact points, the response: pure functions |
-//! | [`executor`] | [`Simulation`] and the ways of running it; [`executor::sequential`] defines the result |
-//! | [`inputs`] | acting on a simulation while it runs: pushes, bodies that come and go |
-//! | [`protocol`] | how bodies run in their own time and still agree: state machines without threads or clocks |
-//! | [`bridge`] | bodies that stay in contact, handed to groups that are solved together, and back |
-//! | [`verify`] | the protocol under every order of events in small worlds, and under very many in large ones |
-//! | [`frame`], [`digest`] | what is committed, and its hash |
+//! | [`Simulation`], [`SyncMode`], [`Report`] | a scene made ready, how it is run, and what came of it |
+//! | [`Tuning`], [`OverlapSettings`], [`IslandSettings`] | how speculation and workers are set up |
+//! | [`Inputs`], [`Input`] | acting on a simulation while it runs: pushes, bodies that come and go |
+//! | [`Frame`], [`Digest`] | what is committed, and its hash |
 //! | [`record`], [`export`], [`render`] | recordings, CSV and glTF, pictures |
-//! | [`mod@bench`] | tables, plots and projections of measurements |
-//! | [`cli`] | the command line |
+//! | [`verify`] | the protocol under every order of events in small worlds, and under very many in large ones |
 //!
 //! `docs/physics.md` says in words what is computed, `ARCHITECTURE.md` how the parts hang together.
 
-pub mod base;
-pub mod bench;
+mod base;
+mod bench;
+#[doc(hidden)]
 pub mod cli;
 mod entity;
-pub mod executor;
+mod executor;
 pub mod export;
-pub mod gvt;
-pub mod islands;
-pub mod overlap;
-pub mod overlap_bridge;
-pub mod physics;
-pub mod protocol;
+mod gvt;
+mod islands;
+mod overlap;
+mod overlap_bridge;
+mod physics;
+mod protocol;
 pub mod record;
 pub mod render;
-pub mod rigid;
-pub mod runtime;
+mod rigid;
+mod runtime;
 pub mod scenarios;
 pub mod scene;
-pub mod tvht;
+mod tvht;
 pub mod verify;
 
 pub use std::ops::ControlFlow;
 
-pub use executor::{Report, RunError, Simulation, SyncMode};
+pub use base::digest::Digest;
+pub use base::frame::Frame;
+pub use base::ids::{BodyId, StaticId};
+pub use base::state::BodyState;
+pub use base::time::{Tick, TimeBase};
+pub use executor::{Report, Simulation, SyncMode, Tally};
+pub use islands::{IslandSettings, IslandSummary};
+pub use overlap::balance::Load;
+pub use overlap::partition::Partition;
+pub use overlap::{EngineKind, OverlapSettings, OverlapSummary, WeightRule};
+pub use protocol::Stats;
+pub use runtime::error::RunError;
+pub use runtime::inputs::{Input, InputError, Inputs};
+pub use runtime::shared::Tuning;
+pub use runtime::shared_tvht::Lane;
+pub use runtime::stats::RunStats;
+pub use runtime::trace::Tracer;
+
+/// Everything else, for the project's own tests and benchmarks. Nothing in here is stable.
+#[doc(hidden)]
+pub mod internals {
+    macro_rules! open {
+        ($($module:ident)+) => {
+            $(#[allow(missing_docs)] pub mod $module { pub use crate::$module::*; })+
+        };
+    }
+    open! { base bench executor gvt islands overlap overlap_bridge physics protocol rigid runtime tvht }
+}
 
 /// The examples of the README must work.
 #[cfg(doctest)]

@@ -7,11 +7,11 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use anachron::physics::{Flight, World, first_static_touch, first_touch};
-use anachron::protocol::{Bucket, Entry};
-use anachron::base::state::BodyState;
-use anachron::base::time::Tick;
-use anachron::rigid::RigidModel;
+use anachron::internals::physics::{Flight, World, first_static_touch, first_touch};
+use anachron::internals::protocol::{Bucket, Entry};
+use anachron::internals::base::state::BodyState;
+use anachron::internals::base::time::Tick;
+use anachron::internals::rigid::RigidModel;
 use anachron::{Report, Simulation, SyncMode};
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use instructions::{Filled, filled, flying, gas, piled, two_flying};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use anachron::base::math::Vec3;
-use anachron::physics::{Aabb, Flight, World};
-use anachron::protocol::{
+use anachron::internals::base::math::Vec3;
+use anachron::internals::physics::{Aabb, Flight, World};
+use anachron::internals::protocol::{
     Aabb32, BodyIndex, Bucket, CellCover, CellSpan, Dynamics, EntityId, Entry, Grid, Track,
 };
-use anachron::rigid::RigidModel;
+use anachron::internals::rigid::RigidModel;
 use anachron::scenarios::{Request, build};
 use anachron::{Simulation, SyncMode};
 

@@ -1,6 +1,6 @@
 //! `run`, `list`, `scene` and `check`.
 
-use anachron::executor::SyncMode;
+use anachron::internals::executor::SyncMode;
 use anachron::scenarios::{self, SCENARIOS};
 use serde_json::Value;
 

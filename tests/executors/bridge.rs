@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use anachron::executor::Tuning;
-use anachron::islands::{IslandSettings, IslandSummary};
-use anachron::overlap::OverlapSettings;
+use anachron::internals::executor::Tuning;
+use anachron::internals::islands::{IslandSettings, IslandSummary};
+use anachron::internals::overlap::OverlapSettings;
+use anachron::internals::tvht::Lane;
 use anachron::scenarios::{Request, build};
 use anachron::scene::{Scene, Shape, StaticObject};
-use anachron::tvht::Lane;
 use anachron::{Report, Simulation, SyncMode};
 
 use crate::scenes::ball;

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use anachron::executor::Tuning;
-use anachron::islands::{IslandModel, IslandSettings, IslandSummary};
-use anachron::overlap::OverlapSettings;
-use anachron::physics::World;
-use anachron::rigid::RigidModel;
+use anachron::internals::executor::Tuning;
+use anachron::internals::islands::{IslandModel, IslandSettings, IslandSummary};
+use anachron::internals::overlap::OverlapSettings;
+use anachron::internals::physics::World;
+use anachron::internals::rigid::RigidModel;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 

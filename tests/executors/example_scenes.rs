@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use anachron::base::frame::Frame;
-use anachron::base::math::Vec3;
+use anachron::internals::base::frame::Frame;
+use anachron::internals::base::math::Vec3;
 use anachron::scene::{Scene, load};
 
 use crate::scenes::run;

@@ -4,12 +4,12 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use anachron::executor::single_thread::{Order, run_watched};
-use anachron::executor::{Job, Tuning};
-use anachron::islands::{IslandModel, IslandSettings};
-use anachron::physics::World;
-use anachron::protocol::Stats;
-use anachron::rigid::RigidModel;
+use anachron::internals::executor::single_thread::{Order, run_watched};
+use anachron::internals::executor::{Job, Tuning};
+use anachron::internals::islands::{IslandModel, IslandSettings};
+use anachron::internals::physics::World;
+use anachron::internals::protocol::Stats;
+use anachron::internals::rigid::RigidModel;
 use anachron::scene::{Scene, Shape, StaticObject};
 use anachron::{Simulation, SyncMode};
 
@@ -66,16 +66,16 @@ fn outcome(scene: &Scene, bridge: Option<IslandSettings>) -> Pile {
     let simulation =
         Simulation::new(scene).expect("the scene is valid").sync(SyncMode::Sequential).bridge(bridge);
     let mut pile = Pile::default();
-    let mut sink = |frame: &anachron::base::frame::Frame| {
+    let mut sink = |frame: &anachron::internals::base::frame::Frame| {
         let states: Vec<_> = frame.bodies[..PILE].iter().map(|(_, state)| state).collect();
-        let mean = |of: &dyn Fn(&anachron::base::state::BodyState) -> f64| {
+        let mean = |of: &dyn Fn(&anachron::internals::base::state::BodyState) -> f64| {
             states.iter().map(|state| of(state)).sum::<f64>() / PILE as f64
         };
         pile.centre = mean(&|state| state.x.y);
         pile.top = states.iter().map(|state| state.x.y).fold(0.0, f64::max);
         pile.speed = mean(&|state| state.v.norm());
         // Two fifths of m r² is what a ball resists turning with.
-        let energy = |state: &anachron::base::state::BodyState| {
+        let energy = |state: &anachron::internals::base::state::BodyState| {
             crate::scenes::G * state.x.y
                 + 0.5 * state.v.norm_squared()
                 + 0.5 * 0.4 * 0.25 * state.w.norm_squared()
@@ -128,7 +128,7 @@ fn who_flies_is_not_held_up_by_groups() {
     let strides = |model: &RigidModel| {
         let mut stats: Vec<Stats> = Vec::new();
         let job = Job { model, tuning: &tuning, inputs: None };
-        let mut watch = |glimpse: &anachron::executor::single_thread::StepView| {
+        let mut watch = |glimpse: &anachron::internals::executor::single_thread::StepView| {
             stats.resize(glimpse.entities.len(), Stats::default());
             let at = glimpse.acted.0 as usize;
             stats[at] = *glimpse.entities[at].stats();

@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use anachron::base::ids::BodyId;
-use anachron::executor::Tuning;
-use anachron::runtime::inputs::{Input, InputError, Inputs};
+use anachron::internals::base::ids::BodyId;
+use anachron::internals::executor::Tuning;
+use anachron::internals::runtime::inputs::{Input, InputError, Inputs};
+use anachron::internals::tvht::Lane;
 use anachron::scene::{Body, Scene, Shape, StaticObject};
-use anachron::tvht::Lane;
 use anachron::{Report, RunError, Simulation, SyncMode, scenarios};
 use proptest::prelude::*;
 

@@ -3,14 +3,14 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use anachron::base::state::BodyState;
-use anachron::overlap::detect::DetectTask;
-use anachron::overlap::partition::Partition;
-use anachron::overlap::step::{StepResult, StepTask};
-use anachron::overlap::{OverlapSettings, OverlapSummary, Violation, WorkerSet};
-use anachron::overlap_bridge::{Detected, OverlapCoordinator, SerialPool, WorkerPool};
-use anachron::physics::World;
-use anachron::physics::island_solver::IslandSolver;
+use anachron::internals::base::state::BodyState;
+use anachron::internals::overlap::detect::DetectTask;
+use anachron::internals::overlap::partition::Partition;
+use anachron::internals::overlap::step::{StepResult, StepTask};
+use anachron::internals::overlap::{OverlapSettings, OverlapSummary, Violation, WorkerSet};
+use anachron::internals::overlap_bridge::{Detected, OverlapCoordinator, SerialPool, WorkerPool};
+use anachron::internals::physics::World;
+use anachron::internals::physics::island_solver::IslandSolver;
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
 use anachron::{Report, RunError, Simulation, SyncMode};
@@ -44,7 +44,8 @@ fn one_worker_is_the_plain_group_solver_to_the_bit() {
             plain.step();
             let Ok(_) = bridge.tick(&mut cluster);
             for (a, b) in plain.states().iter().zip(bridge.states()) {
-                let bits = |state: &anachron::base::state::BodyState| state.to_array().map(f64::to_bits);
+                let bits =
+                    |state: &anachron::internals::base::state::BodyState| state.to_array().map(f64::to_bits);
                 assert_eq!(bits(a), bits(b), "{} at tick {tick}", scene.name);
             }
         }
@@ -84,7 +85,8 @@ fn workers_without_actors_come_to_the_same() {
         let Ok(tick) = bridge.tick(&mut cluster);
         moved += u64::from(tick.moved);
     }
-    let end = anachron::physics::energy::Totals::of(&world, world.bodies.iter().zip(bridge.states()));
+    let end =
+        anachron::internals::physics::energy::Totals::of(&world, world.bodies.iter().zip(bridge.states()));
     assert_eq!(end, report.end);
     assert!(moved > 0 && report.overlap.unwrap().moved == moved);
 }
@@ -123,7 +125,7 @@ fn a_settled_bowl_is_balanced_by_contacts() {
 
 #[test]
 fn a_falling_building_is_balanced_by_bodies() {
-    let load = Some(anachron::overlap::Load::Bodies);
+    let load = Some(anachron::internals::overlap::Load::Bodies);
     let settings = OverlapSettings { load, partition: Partition::List, ..workers(3) };
     let (_, bodies) = loads(&scene("building", 300, 2.0), settings);
     assert!(ratio(&bodies) < 1.5, "bodies per worker: {bodies:?}");

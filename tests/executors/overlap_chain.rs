@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use anachron::base::state::BodyState;
-use anachron::overlap::{OverlapSettings, Violation, WeightRule};
-use anachron::overlap_bridge::OverlapCoordinator;
-use anachron::physics::World;
+use anachron::internals::base::state::BodyState;
+use anachron::internals::overlap::{OverlapSettings, Violation, WeightRule};
+use anachron::internals::overlap_bridge::OverlapCoordinator;
+use anachron::internals::physics::World;
 use anachron::scene::{Body, Joint, Scene, Shape};
 
 const LINK_M: f64 = 0.5;

@@ -3,8 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use anachron::base::frame::Frame;
-use anachron::overlap::{EngineKind, OverlapSettings};
+use anachron::internals::base::frame::Frame;
+use anachron::internals::overlap::{EngineKind, OverlapSettings};
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
 use anachron::{Report, Simulation, SyncMode};

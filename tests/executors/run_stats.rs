@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use anachron::executor::{RunStats, Tracer, Tuning};
-use anachron::protocol::Stats;
+use anachron::internals::executor::{RunStats, Tracer, Tuning};
+use anachron::internals::protocol::Stats;
+use anachron::internals::tvht::Lane;
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
-use anachron::tvht::Lane;
 use anachron::{Report, Simulation, SyncMode};
 use serde_json::Value;
 

@@ -3,8 +3,8 @@
 //! All combinations would take minutes, so each run takes a sample that has every value of every setting in it.
 //! Another sample: `ANACHRON_SEED=7`; all of them: `ANACHRON_CASES=100`; one scene: `ANACHRON_ONLY=bowl`.
 
-use anachron::executor::single_thread::Order;
-use anachron::runtime::shared::Tuning;
+use anachron::internals::executor::single_thread::Order;
+use anachron::internals::runtime::shared::Tuning;
 use anachron::scenarios::{GOLDEN, Golden, Request, build};
 use anachron::scene::Scene;
 

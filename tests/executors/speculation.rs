@@ -8,11 +8,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use anachron::executor::Job;
-use anachron::executor::single_thread::{Order, run_watched};
-use anachron::physics::World;
-use anachron::rigid::RigidModel;
-use anachron::runtime::shared::Tuning;
+use anachron::internals::executor::Job;
+use anachron::internals::executor::single_thread::{Order, run_watched};
+use anachron::internals::physics::World;
+use anachron::internals::rigid::RigidModel;
+use anachron::internals::runtime::shared::Tuning;
 use anachron::scene::{Body, Scene, Shape, StaticObject};
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
@@ -119,7 +119,7 @@ fn memory_does_not_grow_with_time() {
         let world = World::new(&Scene { seconds: 8.0, ticks_per_frame, ..heap(0.5, 30) });
         let model = RigidModel::new(Arc::new(world.expect("the scene is valid")));
         let (mut most, mut actions) = ([0usize; 3], 0u64);
-        let mut watch = |glimpse: &anachron::executor::single_thread::StepView| {
+        let mut watch = |glimpse: &anachron::internals::executor::single_thread::StepView| {
             actions += 1;
             if actions.is_multiple_of(64) {
                 let segments = glimpse.entities.iter().map(|entity| entity.segments()).sum();

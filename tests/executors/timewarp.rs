@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use anachron::executor::Tuning;
+use anachron::internals::executor::Tuning;
+use anachron::internals::tvht::Lane;
 use anachron::scenarios::{GOLDEN, Golden, Request, build};
 use anachron::scene::{Body, Scene, Shape};
-use anachron::tvht::Lane;
 use anachron::{Report, Simulation, SyncMode};
 
 fn scene_of(golden: &Golden, milliseconds: u32) -> Scene {

@@ -1,8 +1,8 @@
 //! `diff` names the first thing in which two recordings differ, and nothing else.
 
-use anachron::base::frame::Frame;
-use anachron::base::ids::BodyId;
-use anachron::base::state::{BodyState, STATE_FIELDS};
+use anachron::internals::base::frame::Frame;
+use anachron::internals::base::ids::BodyId;
+use anachron::internals::base::state::{BodyState, STATE_FIELDS};
 use anachron::record::diff::{Difference, ulps};
 use anachron::record::{DiffReport, RecordError, diff};
 use anachron::scene::Scene;

@@ -1,12 +1,12 @@
 //! Exports say what the frames say: CSV to the bit, glTF by the rules that viewers rely on.
 
-use anachron::base::frame::Frame;
-use anachron::base::ids::BodyId;
-use anachron::base::math::{Quat, Vec3, quat_raw, rotation_exp};
-use anachron::base::state::{BodyState, STATE_FIELDS};
 use anachron::export::gltf::{BodyModel, GltfOptions, Models, StaticModel};
 use anachron::export::{ExportError, csv, gltf};
-use anachron::physics;
+use anachron::internals::base::frame::Frame;
+use anachron::internals::base::ids::BodyId;
+use anachron::internals::base::math::{Quat, Vec3, quat_raw, rotation_exp};
+use anachron::internals::base::state::{BodyState, STATE_FIELDS};
+use anachron::internals::physics;
 use anachron::record::RecordError;
 use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
 use anachron::{ControlFlow, Simulation};

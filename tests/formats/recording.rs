@@ -1,10 +1,10 @@
 //! Recordings come back to the bit, whatever happens to the file: cut anywhere, flipped anywhere, or no
 //! recording at all.
 
-use anachron::base::digest::Digester;
-use anachron::base::frame::Frame;
-use anachron::base::ids::BodyId;
-use anachron::base::state::BodyState;
+use anachron::internals::base::digest::Digester;
+use anachron::internals::base::frame::Frame;
+use anachron::internals::base::ids::BodyId;
+use anachron::internals::base::state::BodyState;
 use anachron::record::{Ending, RecordError, Recording, RecordingWriter, Summary};
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use anachron::base::frame::Frame;
-use anachron::base::ids::BodyId;
-use anachron::base::math::{Quat, Vec3, quat_raw};
-use anachron::base::state::BodyState;
-use anachron::physics::{Shape, World};
+use anachron::internals::base::frame::Frame;
+use anachron::internals::base::ids::BodyId;
+use anachron::internals::base::math::{Quat, Vec3, quat_raw};
+use anachron::internals::base::state::BodyState;
+use anachron::internals::physics::{Shape, World};
 use anachron::render::{Camera, ColorBy, Drawable, GifWriter, Image, Pace, RenderOptions, Renderer};
 use anachron::scene::Scene;
 use anachron::scene::colors::STATIC_COLOR;

@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
 
-use anachron::physics::{Flight, FlightCursor, World, first_touch, touching, touching_static};
+use anachron::internals::physics::{Flight, FlightCursor, World, first_touch, touching, touching_static};
 use anachron::scene::{Body, Scene, Shape};
 
 use crate::laws::{ball, lvt_min, scene, walls, weightless};

@@ -1,9 +1,9 @@
 //! Single collisions and sliding against the laws of mechanics: Newton's restitution, Coulomb's cone, rolling,
 //! and what holds or slides on a slope.
 
-use anachron::base::math::{Vec3, rotation_exp};
-use anachron::base::state::BodyState;
-use anachron::physics::World;
+use anachron::internals::base::math::{Vec3, rotation_exp};
+use anachron::internals::base::state::BodyState;
+use anachron::internals::physics::World;
 use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
 use proptest::prelude::*;
 

@@ -1,8 +1,8 @@
 //! Rows and racks of balls: what goes in at one end comes out at the other, and a break keeps what it must.
 
-use anachron::base::frame::Frame;
-use anachron::physics::World;
-use anachron::physics::energy::Totals;
+use anachron::internals::base::frame::Frame;
+use anachron::internals::physics::World;
+use anachron::internals::physics::energy::Totals;
 use anachron::scene::Scene;
 
 use crate::laws::{ball, lvt_min, run, run_with, scenario, scene, totals, weightless};

@@ -1,7 +1,7 @@
 //! Elastic bodies keep their energy, and closed systems their momentum, for as long as anybody watches.
 
-use anachron::physics::World;
-use anachron::physics::energy::Totals;
+use anachron::internals::physics::World;
+use anachron::internals::physics::energy::Totals;
 use anachron::scene::{Body, Scene, Shape};
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn momentum_drift(totals: &[Totals]) -> f64 {
 /// As a share of the angular momenta of all bodies without their directions.
 fn angular_drift(scene: &Scene, totals: &[Totals]) -> f64 {
     let world = World::new(scene).expect("the scene is valid");
-    let of_body = |body: &anachron::physics::BodyDef| {
+    let of_body = |body: &anachron::internals::physics::BodyDef| {
         let s = &body.start;
         (s.x.cross(&s.v) * body.mass).norm() + body.inertia.momentum(&s.q, s.w).norm()
     };

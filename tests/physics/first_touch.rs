@@ -1,9 +1,9 @@
 //! `first_touch` and `first_static_touch` against the plain scan of every tick, grazing passes included.
 
-use anachron::base::math::{Vec3, rotation_exp};
-use anachron::base::state::BodyState;
-use anachron::base::time::Tick;
-use anachron::physics::{
+use anachron::internals::base::math::{Vec3, rotation_exp};
+use anachron::internals::base::state::BodyState;
+use anachron::internals::base::time::Tick;
+use anachron::internals::physics::{
     BodyDef, Flight, FlightCursor, World, first_static_touch, first_touch, touching, touching_static,
 };
 use anachron::scene::{Body, Scene, Shape, StaticObject};

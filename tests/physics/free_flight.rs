@@ -1,8 +1,8 @@
 //! Flights: the same bits whichever ticks are looked at, the parabola, bounds, and what tumbling keeps.
 
-use anachron::base::math::{Vec3, rotation_exp};
-use anachron::base::state::BodyState;
-use anachron::physics::{Flight, FlightCursor, World};
+use anachron::internals::base::math::{Vec3, rotation_exp};
+use anachron::internals::base::state::BodyState;
+use anachron::internals::physics::{Flight, FlightCursor, World};
 use anachron::scene::{Body, Scene, Shape};
 use proptest::prelude::*;
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use anachron::base::ids::BodyId;
-use anachron::base::state::BodyState;
-use anachron::physics::World;
-use anachron::physics::island_solver::IslandSolver;
+use anachron::internals::base::ids::BodyId;
+use anachron::internals::base::state::BodyState;
+use anachron::internals::physics::World;
+use anachron::internals::physics::island_solver::IslandSolver;
 use anachron::scene::{Body, Joint, Material, Scene, Shape, StaticObject};
 
 fn solver(scene: &Scene) -> (Arc<World>, IslandSolver) {
@@ -99,7 +99,7 @@ fn chain(links: u32, iterations: u32) -> Scene {
 fn worst_gap(world: &World, states: &[BodyState]) -> f64 {
     let mut worst: f64 = 0.0;
     for joint in &world.joints {
-        let state = |side: &anachron::physics::JointSide| {
+        let state = |side: &anachron::internals::physics::JointSide| {
             side.body.map_or(side.fixed, |place| states[place as usize])
         };
         worst = worst.max(joint.violation(&state(&joint.a), &state(&joint.b)).0);

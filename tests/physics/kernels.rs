@@ -1,8 +1,8 @@
 //! Our contact kernels against queries written by others, and against what any contact must satisfy.
 
-use anachron::base::math::{Quat, Vec3, from_parry, rotation_exp, to_parry, to_parry_pose};
-use anachron::physics::collision::kernels::{Manifold, Placed, contact};
-use anachron::physics::{Shape, World};
+use anachron::internals::base::math::{Quat, Vec3, from_parry, rotation_exp, to_parry, to_parry_pose};
+use anachron::internals::physics::collision::kernels::{Manifold, Placed, contact};
+use anachron::internals::physics::{Shape, World};
 use anachron::scene::{self, Body, Scene};
 use parry3d::query;
 use proptest::prelude::*;

@@ -1,10 +1,10 @@
 //! Bodies of every shape land on a plane, a box and a mesh, and come to rest without sinking in or gaining energy;
 //! and nothing trips over the seams of a mesh.
 
-use anachron::base::math::{Vec3, rotation_matrix};
-use anachron::base::state::BodyState;
-use anachron::physics::energy::Totals;
-use anachron::physics::{World, touching_static};
+use anachron::internals::base::math::{Vec3, rotation_matrix};
+use anachron::internals::base::state::BodyState;
+use anachron::internals::physics::energy::Totals;
+use anachron::internals::physics::{World, touching_static};
 use anachron::scene::{Body, Scene, Shape, StaticObject};
 
 use crate::laws::{Random, ball, flat_mesh, lvt_min, orientation, run_with, scene, slab, turned};

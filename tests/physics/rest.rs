@@ -1,8 +1,8 @@
 //! What should stand stands, and what should fossil_collect settles: columns, stacks, pyramids, bowls, and balls that pile
 //! up for a input and roll off.
 
-use anachron::base::frame::Frame;
-use anachron::base::math::Vec3;
+use anachron::internals::base::frame::Frame;
+use anachron::internals::base::math::Vec3;
 use anachron::scene::{Body, Material, Scene};
 
 use crate::laws::{

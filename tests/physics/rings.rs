@@ -6,13 +6,13 @@ use std::f64::consts::{FRAC_PI_2, TAU};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use anachron::base::frame::Frame;
-use anachron::base::math::{Quat, Vec3, rotation_exp};
-use anachron::base::state::BodyState;
-use anachron::overlap::OverlapSettings;
-use anachron::physics::collision::kernels::{Manifold, Placed, contact};
-use anachron::physics::island_solver::IslandSolver;
-use anachron::physics::{Shape, World};
+use anachron::internals::base::frame::Frame;
+use anachron::internals::base::math::{Quat, Vec3, rotation_exp};
+use anachron::internals::base::state::BodyState;
+use anachron::internals::overlap::OverlapSettings;
+use anachron::internals::physics::collision::kernels::{Manifold, Placed, contact};
+use anachron::internals::physics::island_solver::IslandSolver;
+use anachron::internals::physics::{Shape, World};
 use anachron::scene::{self, Body, Scene, StaticObject};
 use anachron::{Report, Simulation, SyncMode};
 use parry3d::shape::{ConvexPolyhedron, TriMesh};
@@ -106,7 +106,8 @@ fn any_ring() -> impl Strategy<Value = Thing> {
 
 fn any_shape() -> impl Strategy<Value = Thing> {
     let corners = [[0.5, 0.1, 0.0], [-0.4, 0.5, 0.1], [-0.3, -0.4, 0.3], [0.0, 0.0, -0.6]];
-    let corners: Vec<_> = corners.iter().map(|p| anachron::base::math::to_parry(Vec3::from(*p))).collect();
+    let corners: Vec<_> =
+        corners.iter().map(|p| anachron::internals::base::math::to_parry(Vec3::from(*p))).collect();
     let hull = ConvexPolyhedron::from_convex_hull(&corners).expect("it is no flat hull");
     let mesh = TriMesh::new(corners, vec![[0, 1, 2], [0, 2, 3]]).expect("it has triangles");
     let size = || 0.1..0.8f64;

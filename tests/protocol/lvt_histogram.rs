@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 
-use anachron::base::time::Tick;
-use anachron::protocol::VirtualTimes;
-use anachron::runtime::lvt_histogram::LvtHistogram;
+use anachron::internals::base::time::Tick;
+use anachron::internals::protocol::VirtualTimes;
+use anachron::internals::runtime::lvt_histogram::LvtHistogram;
 
 const WINDOW: u64 = 6;
 

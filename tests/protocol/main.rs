@@ -13,7 +13,7 @@ mod tiny_world;
 
 // `shells` compiles sources of the library a second time. They say `crate::`, so what they use is found here; and the
 // locks and atomics of `sync` are not those of the library.
-use anachron::{base as library_base, protocol};
+use anachron::internals::{base as library_base, protocol};
 
 /// In the place of the library's `base`: everything of it but the locks and atomics.
 mod base {

@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use anachron::protocol::Fault;
+use anachron::internals::protocol::Fault;
 use anachron::verify::configs::SMALL;
 use anachron::verify::random_walk::{ConfigRequest, any_config};
 use anachron::verify::{Action, Explored, ModelConfig, ModelState, Property, explore, replay, walk};

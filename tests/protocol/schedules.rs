@@ -4,7 +4,7 @@
 //!
 //! `ANACHRON_CASES=100 cargo test --release --test protocol schedules` looks a hundred times as long as usual.
 
-use anachron::executor::adversarial_schedule::AdversarialSchedule;
+use anachron::internals::executor::adversarial_schedule::AdversarialSchedule;
 use anachron::verify::random_walk::{ConfigRequest, any_config, choose};
 use anachron::verify::{Action, ModelConfig, ModelState, replay};
 use proptest::prelude::*;

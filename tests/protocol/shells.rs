@@ -20,8 +20,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-use anachron::base::time::Tick;
-use anachron::protocol::{
+use anachron::internals::base::time::Tick;
+use anachron::internals::protocol::{
     self, BodyIndex, Dynamics, Entity, EntityId, Fault, Grid, Limits, Message, Outbox, Stats, Step,
 };
 use anachron::verify::toy_model::{Reference, ToyModel, ToyPath, mix};

@@ -7,7 +7,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use anachron::protocol::{Fault, Stats};
+use anachron::internals::protocol::{Fault, Stats};
 use anachron::verify::toy_model::ToyModel;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};

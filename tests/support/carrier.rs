@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use anachron::base::time::Tick;
-use anachron::executor::adversarial_schedule::{AdversarialSchedule, Choice};
-use anachron::protocol::{
+use anachron::internals::base::time::Tick;
+use anachron::internals::executor::adversarial_schedule::{AdversarialSchedule, Choice};
+use anachron::internals::protocol::{
     BodyIndex, Dynamics, Entity, EntityId, Forward, Grid, Limits, Message, Outbox, Stats, Step, VirtualTimes,
 };
-use anachron::runtime::lvt_histogram::LvtHistogram;
-use anachron::tvht::SharedTable;
+use anachron::internals::runtime::lvt_histogram::LvtHistogram;
+use anachron::internals::tvht::SharedTable;
 use anachron::verify::toy_model::{Reference, ToyInput, ToyInputKind, ToyModel, ToyPath, mix, speed};
 
 /// How a run is carried out.

@@ -1,10 +1,10 @@
 //! More small scenes, and measurements, for the laws of physics.
 
-use anachron::base::frame::Frame;
-use anachron::base::math::{Vec3, rotation_exp};
-use anachron::base::state::BodyState;
-use anachron::physics::World;
-use anachron::physics::energy::Totals;
+use anachron::internals::base::frame::Frame;
+use anachron::internals::base::math::{Vec3, rotation_exp};
+use anachron::internals::base::state::BodyState;
+use anachron::internals::physics::World;
+use anachron::internals::physics::energy::Totals;
 use anachron::scenarios::{Request, build};
 use anachron::scene::{Body, Scene, Shape, StaticObject};
 

@@ -3,7 +3,7 @@
 //! Every body is drawn from the seed and its own number, so a scene with fewer bodies is the same scene without
 //! the last ones. That is what lets a failure shrink.
 
-use anachron::base::math::{Vec3, rotation_exp};
+use anachron::internals::base::math::{Vec3, rotation_exp};
 use anachron::scene::{Body, Material, ResponseSettings, Scene, Shape, StaticObject};
 
 /// A small generator of random numbers.

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use anachron::executor::single_thread::Order;
-use anachron::protocol::Stats;
-use anachron::runtime::shared::Tuning;
-use anachron::tvht::Lane;
+use anachron::internals::executor::single_thread::Order;
+use anachron::internals::protocol::Stats;
+use anachron::internals::runtime::shared::Tuning;
+use anachron::internals::tvht::Lane;
 use proptest::prelude::*;
 
 use crate::random_scenes::{KINDS, Kind, scene};

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use anachron::base::digest::Digest;
-use anachron::base::frame::Frame;
-use anachron::base::ids::BodyId;
-use anachron::base::state::BodyState;
+use anachron::internals::base::digest::Digest;
+use anachron::internals::base::frame::Frame;
+use anachron::internals::base::ids::BodyId;
+use anachron::internals::base::state::BodyState;
 use anachron::record::{RecordError, Recording, RecordingWriter, Summary};
 use anachron::scene::{Body, Scene, Shape};
 

@@ -6,15 +6,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use anachron::RunError;
-use anachron::base::frame::Frame;
-use anachron::base::state::STATE_FIELDS;
-use anachron::base::time::Tick;
-use anachron::executor::single_thread::{Order, StepView, run_watched};
-use anachron::executor::{Job, Tally, sequential};
-use anachron::physics::World;
-use anachron::protocol::{Entity, Stats};
-use anachron::rigid::RigidModel;
-use anachron::runtime::shared::Tuning;
+use anachron::internals::base::frame::Frame;
+use anachron::internals::base::state::STATE_FIELDS;
+use anachron::internals::base::time::Tick;
+use anachron::internals::executor::single_thread::{Order, StepView, run_watched};
+use anachron::internals::executor::{Job, Tally, sequential};
+use anachron::internals::physics::World;
+use anachron::internals::protocol::{Entity, Stats};
+use anachron::internals::rigid::RigidModel;
+use anachron::internals::runtime::shared::Tuning;
 use anachron::scene::Scene;
 
 /// What the sequential executor commits.

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use anachron::base::frame::Frame;
+use anachron::internals::base::frame::Frame;
 use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
 use anachron::{Report, Simulation};
 

@@ -127,10 +127,8 @@ pub(crate) trait InputSink: Send + Sync {
 /// A way to act on a simulation, before and while it runs. Clones act on the same one.
 ///
 /// ```
-/// use anachron::runtime::inputs::Input;
-/// use anachron::base::ids::BodyId;
 /// use anachron::scene::{Body, Scene, Shape};
-/// use anachron::{ControlFlow, Simulation, SyncMode};
+/// use anachron::{BodyId, ControlFlow, Input, Simulation, SyncMode};
 ///
 /// let mut scene = Scene { seconds: 1.0, gravity: [0.0; 3], ..Scene::default() };
 /// scene.bodies.push(Body::new(Shape::Sphere { radius: 0.5 }, [0.0; 3]));
