@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use anachron::internals::base::aabb::Aabb;
 use anachron::internals::base::math::Vec3;
-use anachron::internals::physics::{Aabb, Flight, World};
+use anachron::internals::physics::{Flight, World};
 use anachron::internals::protocol::{
     Aabb32, BodyIndex, Bucket, CellCover, CellSpan, Dynamics, EntityId, Entry, Grid, Track,
 };

@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows a scene, a body's physics or the protocol.
 
+pub mod aabb;
 pub mod color;
 pub mod digest;
 pub mod frame;

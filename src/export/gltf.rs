@@ -10,6 +10,7 @@ use std::io::Write;
 
 use serde_json::{Map, Value, json};
 
+use crate::base::aabb::Aabb;
 use crate::base::color::Rgb;
 use crate::base::frame::Frame;
 use crate::base::math::{Quat, Vec3};
@@ -19,7 +20,6 @@ use crate::export::mesh::Form;
 pub use crate::export::models::{BodyModel, Models, StaticModel};
 use crate::export::motion::{Motion, Track};
 use crate::physics::Shape;
-use crate::physics::shape::Aabb;
 use crate::record::RecordError;
 use crate::scene::Scene;
 

@@ -1,12 +1,12 @@
 //! The motion of bodies as animations want it: one time line for all, single precision, no gaps.
 
+use crate::base::aabb::Aabb;
 use crate::base::frame::Frame;
 use crate::base::ids::BodyId;
 use crate::base::math::Vec3;
 use crate::base::state::{BodyState, STATE_FIELDS};
 use crate::export::ExportError;
 use crate::export::models::{BodyModel, Models};
-use crate::physics::shape::Aabb;
 use crate::record::RecordError;
 
 /// Bytes of one key of one body in the export: translation and rotation.

@@ -3,11 +3,12 @@
 //! Nothing is accumulated, so skipping a thousand ticks gives the same bits as visiting each of them. Only the
 //! orientation of tumbling bodies is integrated tick by tick; a [`FlightCursor`] remembers how far it got.
 
+use crate::base::aabb::Aabb;
 use crate::base::math::{Vec3, rotation_exp};
 use crate::base::state::BodyState;
 use crate::base::time::Tick;
 use crate::physics::mass::Inertia;
-use crate::physics::shape::{Aabb, Shape};
+use crate::physics::shape::Shape;
 use crate::physics::tumble::Tumble;
 use crate::physics::world::{BodyDef, World};
 

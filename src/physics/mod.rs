@@ -23,6 +23,6 @@ pub use input::{BodyInput, InputKind};
 pub(crate) use joint::across;
 pub use joint::{JointDef, JointSide};
 pub use mass::Inertia;
-pub use shape::{Aabb, Shape};
+pub use shape::Shape;
 pub(crate) use world::body_def;
 pub use world::{BodyDef, ContactRule, StaticDef, Surface, World};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::base::aabb::Aabb;
 use crate::base::time::Tick;
-use crate::physics::Aabb;
 use crate::protocol::fault::Fault;
 
 /// BodyIndex of a body in the world's list.

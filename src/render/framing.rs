@@ -6,10 +6,11 @@
 
 use parry3d::math::Vector;
 
+use crate::base::aabb::Aabb;
 use crate::base::frame::Frame;
 use crate::base::ids::BodyId;
 use crate::base::math::{Quat, Vec3, from_parry};
-use crate::physics::shape::{Aabb, Shape};
+use crate::physics::shape::Shape;
 use crate::render::Drawable;
 
 /// A static object counts as scenery, not as landscape, up to this multiple of the bodies' extent.

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use parry3d::bounding_volume::Aabb as ParryAabb;
 use parry3d::partitioning::{Bvh, BvhBuildStrategy, BvhNode, TraversalAction};
 
+use crate::base::aabb::Aabb;
 use crate::base::math::{Mat3, Quat, Vec3, from_parry, rotation_matrix, to_parry};
-use crate::physics::shape::{Aabb, Shape};
+use crate::physics::shape::Shape;
 use crate::render::solid::{Ray, Solid, Span};
 
 /// Coordinates beyond this are not drawn: their squares would swallow everything else.

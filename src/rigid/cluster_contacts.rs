@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use crate::base::aabb::Aabb;
 use crate::base::ids::StaticId;
 use crate::base::math::Vec3;
 use crate::base::parallel;
@@ -14,7 +15,7 @@ use crate::physics::collision::verlet_list::Neighbours;
 use crate::physics::local_solver::{
     ContactConstraint, ContactPair, ContactPairs, LocalSolver, PairCache, Partner, SolverBody, SolverMass,
 };
-use crate::physics::{Aabb, Flight, Surface, World, touching, touching_static};
+use crate::physics::{Flight, Surface, World, touching, touching_static};
 use crate::protocol::{BodyIndex, CachedContact, GhostToSend, PartnerKey, Response, ResponseInput, Seen};
 use crate::rigid::RigidModel;
 use crate::rigid::island_response;

@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use crate::base::aabb::Aabb;
 use crate::base::parallel;
 use crate::base::sync::{Mutex, lock};
 use crate::base::time::Tick;
 use crate::islands::{ContactCache, IslandModel};
 use crate::physics::local_solver::GhostState;
-use crate::physics::{Aabb, BodyInput, Flight, InputKind, World, first_static_touch, first_touch};
+use crate::physics::{BodyInput, Flight, InputKind, World, first_static_touch, first_touch};
 use crate::protocol::{BodyIndex, Cluster, Dynamics, Response, ResponseInput};
 use crate::rigid::cluster_contacts::{self, Workspace};
 

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
+use crate::base::aabb::Aabb;
 use crate::base::math::Vec3;
 use crate::base::time::Tick;
-use crate::physics::Aabb;
 use crate::protocol::{
     BodyIndex, CachedContact, Cluster, Dynamics, Fault, GhostToSend, PartnerKey, Response, ResponseInput,
     Seen,

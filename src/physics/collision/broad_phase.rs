@@ -5,8 +5,8 @@
 
 use smallvec::SmallVec;
 
+use crate::base::aabb::Aabb;
 use crate::base::math::Vec3;
-use crate::physics::shape::Aabb;
 
 /// Bodies more than this many times larger than the typical one are compared with everything.
 const LARGE: f64 = 4.0;

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parry3d::bounding_volume::Aabb as ParryAabb;
 use parry3d::partitioning::{Bvh, BvhBuildStrategy};
 
+use crate::base::aabb::Aabb;
 use crate::base::math::to_parry;
-use crate::physics::shape::{Aabb, Shape};
+use crate::physics::shape::Shape;
 use crate::physics::world::StaticDef;
 
 /// Up to this many, looking at each is quicker than descending a tree.

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
+use crate::base::aabb::Aabb;
 use crate::base::math::Vec3;
 use crate::base::parallel;
 use crate::base::time::Tick;
 use crate::physics::collision::broad_phase::Grid;
-use crate::physics::{Aabb, Flight, World};
+use crate::physics::{Flight, World};
 use crate::protocol::BodyIndex;
 
 /// Room to move on every side, as a share of the radius of a body.

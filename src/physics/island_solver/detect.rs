@@ -1,11 +1,12 @@
 //! Who are_near whom within the next tick. A pure function of two states, so that everybody finds the same pairs.
 
+use crate::base::aabb::Aabb;
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
 use crate::physics::collision::kernels::{Manifold, Placed, contact};
 use crate::physics::island_solver::candidates::CandidateList;
 use crate::physics::island_solver::filter::CollisionFilter;
-use crate::physics::{Aabb, BodyDef, Shape, World};
+use crate::physics::{BodyDef, Shape, World};
 
 /// Two things that meet. The first is a body; of two bodies it is the one of the smaller place.
 #[derive(Clone, Debug)]

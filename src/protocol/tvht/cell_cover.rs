@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use crate::physics::Aabb;
+use crate::base::aabb::Aabb;
 use crate::protocol::dynamics::{BodyIndex, Dynamics};
 use crate::protocol::portrait::Painter;
 use crate::protocol::tvht::cell_grid::{Aabb32, Cell, CellRange, Grid};

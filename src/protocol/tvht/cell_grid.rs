@@ -4,8 +4,8 @@
 //! that a body never covers many cells of its own level. A track is written on its own level and on all coarser
 //! levels in use; two bodies meet on the coarser of their two levels.
 
+use crate::base::aabb::Aabb;
 use crate::base::math::Vec3;
-use crate::physics::Aabb;
 
 /// A cell: its level and coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

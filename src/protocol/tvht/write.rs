@@ -5,8 +5,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use thin_vec::ThinVec;
 
+use crate::base::aabb::Aabb;
 use crate::base::time::Tick;
-use crate::physics::Aabb;
 use crate::protocol::dynamics::{BodyIndex, Cluster, Dynamics};
 use crate::protocol::entity::{Plan, PlannedTick, WriteResult};
 use crate::protocol::fault::Fault;
