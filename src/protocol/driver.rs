@@ -174,7 +174,7 @@ impl<D: Dynamics> Driver<D> {
     /// before what an input did is counted.
     #[must_use]
     pub fn perform(&mut self, handled: Handled<D>, shell: &mut impl Shell<D>) -> Next<D> {
-        let acks_first = self.entity.has(Fault::AnswerBeforeCount);
+        let acks_first = self.entity.has(Fault::AckBeforeLvt);
         let Effects { flights_retracted, flights_started, tracks_retracted, lvt_change, messages } =
             &mut self.effects;
         if !flights_retracted.is_empty() {

@@ -19,7 +19,7 @@ pub enum Property {
     /// Global virtual time never falls, and nobody is ever below it.
     GvtIsKept,
     /// Nobody is told of a contact that he knows.
-    ToldOnce,
+    AnnouncedOnce,
     /// At the end no bucket is held, and nobody waits for one.
     LocksReturned,
     /// No message is about a tick below global virtual time.
@@ -36,7 +36,7 @@ impl Property {
         Property::NoDeadlock,
         Property::CommittedIsReference,
         Property::GvtIsKept,
-        Property::ToldOnce,
+        Property::AnnouncedOnce,
         Property::LocksReturned,
         Property::PastIsSettled,
         Property::NoPanic,
@@ -48,8 +48,8 @@ impl Property {
         match self {
             Property::NoDeadlock => "no deadlock",
             Property::CommittedIsReference => "committed == reference",
-            Property::GvtIsKept => "GVT never falls and nobody falls below it",
-            Property::ToldOnce => "a contact is told exactly once",
+            Property::GvtIsKept => "GVT never falls and no LVT falls below it",
+            Property::AnnouncedOnce => "a contact is announced exactly once",
             Property::LocksReturned => "no lock leaks",
             Property::PastIsSettled => "nothing below GVT is needed",
             Property::NoPanic => "no handler panics",
@@ -101,7 +101,7 @@ impl ModelState {
             .find(|entity| entity.stats().repeated_events > 0)
         {
             let how = format!("{} was told of a contact twice, or told twice of one it met", entity.id());
-            return violation(Property::ToldOnce, how);
+            return violation(Property::AnnouncedOnce, how);
         }
         for tick in before + 1..=gvt {
             self.compare(config, tick)?;

@@ -68,12 +68,12 @@ impl Shell<ToyModel> for ModelShell<'_> {
     }
 
     fn move_lvt(&mut self, from: Option<Tick>, to: Option<Tick>) {
-        if self.fault == Fault::CountByMessage {
+        if self.fault == Fault::LvtByMessage {
             return self.effects.push(Effect::Send(Endpoint::Counter, Box::new(Envelope::Count(from, to))));
         }
         let moves = [to.map(Effect::Enter), from.map(Effect::Leave)];
         match self.fault {
-            Fault::LeaveBeforeEnter => self.effects.extend(moves.into_iter().rev().flatten()),
+            Fault::RemoveBeforeAdd => self.effects.extend(moves.into_iter().rev().flatten()),
             _ => self.effects.extend(moves.into_iter().flatten()),
         }
     }
@@ -136,7 +136,7 @@ impl ModelState {
                 self.perform_and_poll(config, id, handled, notes);
             }
             (Envelope::ToyInput { held, tick, number, act }, Endpoint::Entity(id), _) => {
-                let pinned = (config.toy.fault != Fault::InputReleasedEarly).then_some(held);
+                let pinned = (config.toy.fault != Fault::InputUnpinnedEarly).then_some(held);
                 let handled = self.driver(id).on_input(tick, number, act, pinned);
                 if let Some((to, input)) = self.perform_and_poll(config, id, handled, notes) {
                     let envelope = Envelope::ToyInput { held, tick, number, act: input };
@@ -289,7 +289,7 @@ impl ModelState {
         }
         let home = home.expect("invariant: checked above");
         self.post(Endpoint::Outside, Endpoint::Entity(home), Envelope::ToyInput { held, tick, number, act });
-        if config.toy.fault == Fault::InputReleasedEarly && self.lvt_histogram.remove(held) {
+        if config.toy.fault == Fault::InputUnpinnedEarly && self.lvt_histogram.remove(held) {
             self.advance(config);
         }
     }

@@ -19,7 +19,7 @@ impl<D: Dynamics> Entity<D> {
     ) -> Option<(EntityId, D::Input)> {
         let target = D::target(&input);
         if self.members.binary_search(&target).is_err() {
-            let to = self.given.get(&target).filter(|_| !self.has(Fault::NotSentOn));
+            let to = self.given.get(&target).filter(|_| !self.has(Fault::InputNotForwarded));
             return to.map(|to| (*to, input));
         }
         self.add_input(tick, number, input);

@@ -86,7 +86,7 @@ impl<D: Dynamics> Entity<D> {
             }
             self.stats.migrations += 1;
             let serial = self.await_ack(PendingAck { event: None });
-            if self.has(Fault::HandoverNotOwed) {
+            if self.has(Fault::MigrationNotAwaited) {
                 self.pending_acks.remove(&serial);
             }
             out.messages.push((to, Message::Migrate { serial, tick: gvt, migration: Box::new(migration) }));
@@ -140,7 +140,7 @@ impl<D: Dynamics> Entity<D> {
         self.fossil_collect(tick);
         let lost = self.history.clear(tick, out);
         self.send_antievents(lost, out);
-        self.version += u32::from(!self.has(Fault::JoinWithoutNewVersion));
+        self.version += u32::from(!self.has(Fault::MigrationWithoutNewVersion));
         self.changes += 1;
         self.base = tick;
         self.members = present.cluster.iter().map(|(place, _)| *place).collect();

@@ -365,7 +365,7 @@ impl<D: Dynamics> Entity<D> {
         if gvt > self.base && self.history.len() > 0 {
             self.origin = None;
         }
-        let acted_before = gvt + u64::from(self.has(Fault::ActionsFossilAtGvt));
+        let acted_before = gvt + u64::from(self.has(Fault::InputsFossilAtGvt));
         while self.inputs.first_key_value().is_some_and(|(tick, _)| *tick < acted_before) {
             self.inputs.pop_first();
         }

@@ -29,13 +29,13 @@ impl<D: Dynamics> Entity<D> {
             }
             Message::Event { at, serial, mine, flight, yours } => {
                 let is_taken = self.on_event(from, at, mine, &flight, yours, out);
-                let rejected = !is_taken && !self.has(Fault::NeverRefused);
+                let rejected = !is_taken && !self.has(Fault::NeverRejected);
                 out.messages.push((from, Message::Ack { serial, rejected }));
             }
             Message::Antievent { at, serial } => {
                 let about = |known: &ContactRecord<D>| known.entity == from && known.version == at.from;
                 self.forget(at.tick, at.to, about, out);
-                if self.has(Fault::AntieventUnanswered) {
+                if self.has(Fault::AntieventUnacknowledged) {
                     return;
                 }
                 out.messages.push((from, Message::Ack { serial, rejected: false }));
@@ -50,11 +50,11 @@ impl<D: Dynamics> Entity<D> {
             }
             Message::Ack { serial, rejected } => {
                 let debt = self.pending_acks.remove(&serial);
-                if debt.is_none() && self.has(Fault::HandoverNotOwed) {
+                if debt.is_none() && self.has(Fault::MigrationNotAwaited) {
                     return;
                 }
                 let debt = debt.expect("invariant: only what is pending_acks is answered");
-                let rejected = rejected && !self.has(Fault::RefusalIgnored);
+                let rejected = rejected && !self.has(Fault::RejectionIgnored);
                 if let Some((at, to, own, body)) = debt.event.filter(|_| rejected) {
                     // The other side has taken that back: there is no such contact.
                     let about = |known: &ContactRecord<D>| {
@@ -70,7 +70,7 @@ impl<D: Dynamics> Entity<D> {
     fn is_about_plan(&self, message: &Message<D>) -> bool {
         let (version, first) = self.planned;
         let is_planned = |at: &At| at.to == version && at.tick >= first;
-        !self.has(Fault::NewsBeforeAnswer) && message.at().is_some_and(is_planned)
+        !self.has(Fault::MessageBeforeReply) && message.at().is_some_and(is_planned)
     }
 
     /// A deliberate fault: what has been answered already is acted on at last.
@@ -97,7 +97,7 @@ impl<D: Dynamics> Entity<D> {
             return false;
         }
         self.stats.primary_rollbacks += u64::from(self.lvt() > at.tick);
-        self.rollback_to(at.tick + u64::from(self.has(Fault::CutTooLate)), out);
+        self.rollback_to(at.tick + u64::from(self.has(Fault::RollbackTooLate)), out);
         let keeps_response = self.has(Fault::ResponseKept);
         let segment = self.history.at(at.tick, at.to).expect("invariant: a cut keeps the tick it is for");
         if note(&mut segment.remotes, (from, at.from), body, own, flight) {
@@ -119,7 +119,7 @@ impl<D: Dynamics> Entity<D> {
         ghost: Arc<D::Ghost>,
         out: &mut Effects<D>,
     ) {
-        let is_final = self.has(Fault::StandingIgnored);
+        let is_final = self.has(Fault::GhostIgnored);
         let Some(segment) = self.history.at(at.tick, at.to).filter(|segment| segment.last == at.tick) else {
             return;
         };
@@ -194,7 +194,7 @@ impl<D: Dynamics> Entity<D> {
         segment.sent_ghosts = sent_ghosts;
         self.changes += 1;
         self.stats.secondary_rollbacks += u64::from(self.lvt() > tick);
-        if !self.has(Fault::AntieventWithoutCut) {
+        if !self.has(Fault::AntieventWithoutRollback) {
             self.rollback_to(tick, out);
         }
     }

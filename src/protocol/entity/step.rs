@@ -265,7 +265,7 @@ impl<D: Dynamics> Entity<D> {
 
     /// Tells those it touches what they cannot work out by themselves, if it has not told them already.
     fn tell(&mut self, out: &mut Effects<D>) {
-        let is_final = self.has(Fault::StandingLost);
+        let is_final = self.has(Fault::GhostLost);
         let latest = self.history.latest_mut().expect("invariant: it has written before");
         let Some(response) = &latest.response else { return };
         let mut due: Vec<(EntityId, Version, BodyIndex, Arc<D::Ghost>)> = Vec::new();
@@ -390,7 +390,7 @@ impl<D: Dynamics> Entity<D> {
             });
             first += 1;
         }
-        let is_alone = remotes.is_empty() || self.has(Fault::MeetingOverlooked);
+        let is_alone = remotes.is_empty() || self.has(Fault::EncounterOverlooked);
         let is_last = is_alone && written.last == plan.last;
         self.history.push(Segment {
             version: plan.version,

@@ -92,7 +92,7 @@ impl<D: Dynamics> BucketQueue<D> {
         if lets_go {
             held = vec![self.number];
         }
-        if fault == Fault::KeyLost {
+        if fault == Fault::UnlockLost {
             held.pop();
         }
         let (plan, written) = request.finish();

@@ -121,7 +121,7 @@ impl<D: Dynamics> TableWrite<D> {
 
     /// All buckets have been passed: the track is cut where it meets somebody.
     pub fn finish(self) -> (Plan<D>, WriteResult<D>) {
-        if self.fault() != Fault::TrackNotCut {
+        if self.fault() != Fault::TrackNotRetracted {
             self.track.retract(self.last + 1);
         }
         (self.plan, WriteResult { last: self.last, found: self.found, track: self.track })
