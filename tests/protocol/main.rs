@@ -2,6 +2,8 @@
 
 #[path = "../support/carrier.rs"]
 mod carrier;
+#[path = "../support/patience.rs"]
+mod patience;
 
 mod counters;
 mod model;

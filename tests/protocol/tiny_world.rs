@@ -2,7 +2,7 @@
 //! out of order shows, in very many runs, under an adversary that keeps only the order of messages between each
 //! two entities.
 //!
-//! A failure prints the smallest case it found. `ANACHRON_CASES=100 cargo test --release --test protocol tiny_world`
+//! A failure prints the smallest case it found. `ANACHRON_CASES=100 cargo test --test protocol tiny_world`
 //! looks a hundred times as long as usual.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
 use crate::carrier::Way;
+use crate::patience::patience;
 
 fn any_world() -> impl Strategy<Value = Tiny> {
     let chance = |often: &'static [u64]| prop::sample::select(often);
@@ -67,9 +68,7 @@ fn check(tiny: &Tiny, way: &Way) -> Result<Stats, String> {
 
 #[test]
 fn every_order_commits_the_reference() {
-    let patience: u32 = std::env::var("ANACHRON_CASES")
-        .map_or(1, |text| text.parse().expect("ANACHRON_CASES is a whole number"));
-    let config = Config { cases: 1500 * patience, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: 1500 * patience(), failure_persistence: None, ..Config::default() };
     let total = std::cell::Cell::new(Stats::default());
     let outcome = TestRunner::new(config).run(&(any_world(), any_way()), |(tiny, way)| {
         let mut sum = total.get();
