@@ -12,6 +12,7 @@ use anachron::internals::rigid::RigidModel;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
+use crate::patience::patience;
 use crate::random_scenes::Kind;
 use crate::recipe::Recipe;
 use crate::same_bits::Reference;
@@ -60,7 +61,7 @@ fn any_case() -> impl Strategy<Value = Case> {
 
 #[test]
 fn random_scenes_with_groups_commit_the_reference() {
-    let config = Config { cases: 150, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: 150 * patience(), failure_persistence: None, ..Config::default() };
     let (joined, freed, moved) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let outcome = TestRunner::new(config).run(&any_case(), |case| {
         if let Some(summary) = case.check().map_err(TestCaseError::fail)? {

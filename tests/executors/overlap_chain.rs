@@ -1,6 +1,7 @@
 //! The 60-link chain: how much of a gap sharing leaves, by depth of sharing and rule of weights.
 //!
-//! Hung by both ends with some slack, 2 ms ticks, 200 sweeps, 3 s, as in the design's table. Run with `--nocapture` to see it.
+//! Hung by both ends with some slack, 2 ms ticks, 200 sweeps, 3 s, as in the design's table. Run with
+//! `ANACHRON_CASES=2` and `--nocapture` to see all of it.
 
 use std::sync::Arc;
 
@@ -9,6 +10,8 @@ use anachron::internals::overlap::{OverlapSettings, Violation, WeightRule};
 use anachron::internals::overlap_bridge::OverlapCoordinator;
 use anachron::internals::physics::World;
 use anachron::scene::{Body, Joint, Scene, Shape};
+
+use crate::patience::patience;
 
 const LINK_M: f64 = 0.5;
 const LINKS: u32 = 60;
@@ -65,14 +68,15 @@ fn apart(a: &[BodyState], b: &[BodyState]) -> f64 {
 fn gaps_shrink_with_depth_and_geodesic_weights_are_better() {
     let alone = hang(1, 0, WeightRule::Geodesic);
     println!("one worker: gap {:.1e}", alone.gap);
-    let gammas = [0, 1, 2, 4, 6, 10];
+    // The whole table is left to `./test long`.
+    let gammas = if patience() > 1 { &[0, 1, 2, 4, 6, 10][..] } else { &[0, 2, 10] };
     let row = |weights: WeightRule| -> Vec<f64> {
-        let runs = gammas.map(|gamma| hang(2, gamma, weights));
+        let runs: Vec<Hung> = gammas.iter().map(|gamma| hang(2, *gamma, weights)).collect();
         for (gamma, run) in gammas.iter().zip(&runs) {
             let distance = apart(&alone.end, &run.end);
             println!("{weights:?} gamma {gamma}: gap {:.1e}, {distance:.2} m from one worker", run.gap);
         }
-        runs.map(|run| run.gap).to_vec()
+        runs.iter().map(|run| run.gap).collect()
     };
     let (geodesic, equal) = (row(WeightRule::Geodesic), row(WeightRule::Equal));
     let four = hang(4, 0, WeightRule::Geodesic).gap;
@@ -85,5 +89,6 @@ fn gaps_shrink_with_depth_and_geodesic_weights_are_better() {
         assert!(geodesic < equal, "gamma {gamma}: geodesic {geodesic}, equal {equal}");
     }
     // The table has 7.1e-3 and 2e-4: a factor of 35 from no depth to a depth of ten.
-    assert!(geodesic[0] < 3e-2 && geodesic[5] < 2e-3 && geodesic[0] > 8.0 * geodesic[5], "{geodesic:?}");
+    let (shallow, deep) = (geodesic[0], geodesic[gammas.len() - 1]);
+    assert!(shallow < 3e-2 && deep < 2e-3 && shallow > 8.0 * deep, "{geodesic:?}");
 }

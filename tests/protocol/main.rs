@@ -1,5 +1,8 @@
 //! The protocol without rigid bodies: in every order, at random, and under the threads it runs on.
 
+#[path = "../support/patience.rs"]
+mod patience;
+
 mod lvt_histogram;
 mod model;
 mod paper;

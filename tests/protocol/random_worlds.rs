@@ -8,17 +8,19 @@ use anachron::Stats;
 use anachron::verify::random_walk::{ConfigRequest, any_config};
 use anachron::verify::{replay, walk};
 
-fn number(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name)
-        .map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+use crate::patience::patience;
+
+/// The first of the seeds.
+fn first_seed() -> u64 {
+    std::env::var("PROPTEST_RNG_SEED").map_or(1, |text| text.parse().expect("PROPTEST_RNG_SEED is a whole number"))
 }
 
 #[test]
 fn every_random_schedule_commits_the_reference() {
-    let first = number("PROPTEST_RNG_SEED", 1);
+    let first = first_seed();
     let mut total = Stats::default();
     let mut complete = 0;
-    let cases = 400 * number("ANACHRON_CASES", 1);
+    let cases = 400 * u64::from(patience());
     for seed in first..first + cases {
         // In small worlds contacts are frequent; every fourth world may be of any size.
         let entities = (seed % 4 != 0).then_some(2 + (seed % 11) as u32);
