@@ -32,7 +32,7 @@ pub(super) fn go_on(
     let flight = |origin: &BodyState| Flight { since: tick + 1, origin: *origin };
     response.flights = members.iter().copied().zip(advanced.states.iter().map(flight)).collect();
     let of_group = members.iter().map(|place| {
-        let memory = ContactCache::Group(advanced.memory.clone());
+        let memory = ContactCache::Island(advanced.cache.clone());
         CachedContact { own: *place, partner: PartnerKey::Island, memory }
     });
     let mut memories: Vec<CachedContact<RigidModel>> =
@@ -53,7 +53,7 @@ fn gather_warm_start(
 ) -> Arc<IslandCache> {
     let of = |place: BodyIndex| {
         let at = memories.binary_search_by_key(&(place, PartnerKey::Island), CachedContact::key).ok()?;
-        memories[at].memory.group()
+        memories[at].memory.island()
     };
     let pair = |known: &CachedContact<RigidModel>| match known.partner {
         PartnerKey::Body(other) => Some((known.own.min(other), known.own.max(other))),
