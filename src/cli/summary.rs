@@ -254,7 +254,7 @@ impl RunSummary {
 /// A line about groups, for set_active.
 fn tell_bridge(bridge: &IslandSummary, body_ticks: u64, mut line: impl FnMut(&str, String)) {
     let IslandSummary { joined, freed, moved, .. } = bridge;
-    let groups = counted(bridge.groups, "group", "groups");
+    let groups = counted(bridge.islands, "island", "islands");
     let bodies = counted(u64::from(bridge.bodies), "body", "bodies");
     let share = bridge.body_ticks as f64 / body_ticks.max(1) as f64 * 100.0;
     let (joined, freed, moved) = (grouped(*joined), grouped(*freed), grouped(*moved));
@@ -283,7 +283,7 @@ fn tell_workers(overlap: &OverlapSummary, mut line: impl FnMut(&str, String)) {
     line("points", format!("{} of contact", each(&overlap.points_mean)));
     let mib = short(overlap.bytes as f64 / f64::from(1 << 20));
     line("moved", format!("{} bodies between workers, {mib} MiB sent", grouped(overlap.moved)));
-    let (slowest, bridge) = (short(overlap.slowest_cpu_s), short(overlap.bridge_s));
+    let (slowest, bridge) = (short(overlap.slowest_cpu_s), short(overlap.coordinator_cpu_s));
     line("time", format!("{slowest} s in the slowest workers, {bridge} s between ticks"));
     if let Some(residual) = overlap.residual_mean {
         line("residual", format!("{} m/s over all rows, on average over ticks", short(residual)));

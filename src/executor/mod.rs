@@ -182,7 +182,7 @@ impl Simulation {
                 let fix = "act on the scene before it runs, or use another executor";
                 return Err(SceneError::new("inputs", "`--sync overlap` takes no inputs while it runs", fix));
             }
-            return self.overlap.chosen(&self.world).map(|_| ());
+            return self.overlap.resolve(&self.world).map(|_| ());
         }
         if self.world.joints.is_empty() {
             return Ok(());

@@ -13,7 +13,7 @@ use crate::base::frame::Frame;
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
 use crate::base::time::Tick;
-use crate::executor::sequential_islands::Groups;
+use crate::executor::sequential_islands::SequentialIslands;
 use crate::executor::{RunError, Tally};
 use crate::islands::{IslandModel, KnownPair, static_partner};
 use crate::physics::collision::broad_phase::Grid;
@@ -75,7 +75,7 @@ struct Run<'a> {
     memories: Vec<(PairKey, PairCache)>,
     /// The same of the tick before, once those of this tick are being found.
     former: Vec<(PairKey, PairCache)>,
-    groups: Option<Groups<'a>>,
+    groups: Option<SequentialIslands<'a>>,
     solver: LocalSolver,
     tally: Tally,
 }
@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
             pair_keys: Vec::new(),
             memories: Vec::new(),
             former: Vec::new(),
-            groups: islands.map(|islands| Groups::new(world, islands)),
+            groups: islands.map(|islands| SequentialIslands::new(world, islands)),
             solver: LocalSolver::default(),
             tally: Tally::default(),
         };

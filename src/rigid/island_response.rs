@@ -32,8 +32,8 @@ pub(super) fn go_on(
     let flight = |origin: &BodyState| Flight { since: tick + 1, origin: *origin };
     response.flights = members.iter().copied().zip(advanced.states.iter().map(flight)).collect();
     let of_group = members.iter().map(|place| {
-        let memory = ContactCache::Group(advanced.memory.clone());
-        CachedContact { own: *place, partner: PartnerKey::Island, cache: memory }
+        let cache = ContactCache::Island(advanced.cache.clone());
+        CachedContact { own: *place, partner: PartnerKey::Island, cache }
     });
     let mut caches: Vec<CachedContact<RigidModel>> =
         response.caches.iter().cloned().chain(of_group).collect();
@@ -53,7 +53,7 @@ fn gather_warm_start(
 ) -> Arc<IslandCache> {
     let of = |place: BodyIndex| {
         let at = caches.binary_search_by_key(&(place, PartnerKey::Island), CachedContact::key).ok()?;
-        caches[at].cache.group()
+        caches[at].cache.island()
     };
     let pair = |known: &CachedContact<RigidModel>| match known.partner {
         PartnerKey::Body(other) => Some((known.own.min(other), known.own.max(other))),

@@ -12,7 +12,8 @@ use crate::patience::patience;
 
 /// The first of the seeds.
 fn first_seed() -> u64 {
-    std::env::var("PROPTEST_RNG_SEED").map_or(1, |text| text.parse().expect("PROPTEST_RNG_SEED is a whole number"))
+    std::env::var("PROPTEST_RNG_SEED")
+        .map_or(1, |text| text.parse().expect("PROPTEST_RNG_SEED is a whole number"))
 }
 
 #[test]

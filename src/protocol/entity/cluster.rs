@@ -3,6 +3,7 @@
 //! What is observed is committed, and a handover happens at global virtual time. Who shares a clock with whom
 //! never changes a result, so hints may be out of date and nothing here need be exact.
 
+use crate::base::components::connected_components;
 use crate::base::time::Tick;
 use crate::protocol::cluster::ClusterDirectory;
 use crate::protocol::dynamics::{BodyIndex, Dynamics, Response};
@@ -112,24 +113,8 @@ impl<D: Dynamics> Entity<D> {
 
 /// The connected groups of a list of places, by pairs of numbers in the list.
 fn groups(places: &[BodyIndex], bonds: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<BodyIndex>> {
-    let mut leaders: Vec<usize> = (0..places.len()).collect();
-    fn leader(leaders: &mut [usize], mut at: usize) -> usize {
-        while leaders[at] != at {
-            leaders[at] = leaders[leaders[at]];
-            at = leaders[at];
-        }
-        at
-    }
-    for (a, b) in bonds {
-        let (a, b) = (leader(&mut leaders, a as usize), leader(&mut leaders, b as usize));
-        leaders[a.max(b)] = a.min(b);
-    }
-    let mut groups: Vec<Vec<BodyIndex>> = vec![Vec::new(); places.len()];
-    for (at, place) in places.iter().enumerate() {
-        groups[leader(&mut leaders, at)].push(*place);
-    }
-    groups.retain(|group| !group.is_empty());
-    groups
+    let groups = connected_components(places.len(), bonds).into_iter();
+    groups.map(|group| group.into_iter().map(|at| places[at as usize]).collect()).collect()
 }
 
 #[cfg(test)]
