@@ -74,7 +74,8 @@ pub fn check(toy: &ToyModel, way: &Way) -> Result<Stats, String> {
         stats.add(&entity.finish(toy));
     }
     reference.advance(&[]);
-    let (seen, expected) = ((stats.touches, stats.new_touches), (reference.touches, reference.new_touches));
+    let (seen, expected) =
+        ((stats.contact_ticks, stats.contacts), (reference.touches, reference.new_touches));
     if seen != expected {
         return Err(format!("touches and new touches {seen:?} instead of {expected:?}"));
     }
