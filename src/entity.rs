@@ -341,7 +341,7 @@ impl Handler<TableAnswer> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, answer: TableAnswer, _: &mut Context<Self>) {
-        self.runtime.core_counters(self.arbiter).table_answered();
+        self.runtime.core_counters(self.arbiter).table_replied();
         self.guarded(Occasion::Asked, |this| {
             this.entity.written(answer.plan, answer.written, &mut this.out);
             this.has_written(this.runtime.shared.lvt_histogram.times().lvt_min);

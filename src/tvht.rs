@@ -89,7 +89,7 @@ impl Handler<TableRequest<RigidModel>> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, request: TableRequest<RigidModel>, _: &mut Context<Self>) {
-        self.runtime.core_counters(self.arbiter).request();
+        self.runtime.core_counters(self.arbiter).table_requested();
         let served = Some((request.search.body(), request.plan().first));
         self.keep(served, |bucket_queue, shared| bucket_queue.arrive(request, &shared.model));
     }

@@ -45,7 +45,7 @@ impl<D: Dynamics> Entity<D> {
         actions.insert(at, (number, action));
         // A plan that is on its way was made without it.
         self.changes += u64::from(!self.has(Fault::InputIgnoresPlan));
-        self.stats.actions += 1;
+        self.stats.inputs += 1;
         self.stats.primary_rollbacks += u64::from(self.lvt() > tick);
         self.cut(tick, out);
         None

@@ -72,8 +72,8 @@ impl<D: Dynamics> Entity<D> {
             painter.number(self.contact_window_ticks);
         }
         // What is committed is the same on every way to the same tick, or something is wrong.
-        painter.number(self.stats.touches);
-        painter.number(self.stats.new_touches);
+        painter.number(self.stats.contact_ticks);
+        painter.number(self.stats.contacts);
     }
 
     fn portray_debts(&self, painter: &mut impl Painter<D>) {
