@@ -335,7 +335,7 @@ impl Handler<TableReply> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, TableReply { plan, reply }: TableReply, _: &mut Context<Self>) {
-        self.network.counters(self.arbiter).table_answered();
+        self.network.counters(self.arbiter).table_replied();
         self.guarded(Occasion::Asked, |this| {
             let handled = this.driver.on_table_reply(plan, reply);
             this.has_written(this.network.shared.gvt.times());

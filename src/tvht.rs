@@ -88,7 +88,7 @@ impl Handler<TableRequest<RigidModel>> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, request: TableRequest<RigidModel>, _: &mut Context<Self>) {
-        self.network.counters(self.arbiter).request();
+        self.network.counters(self.arbiter).table_requested();
         let served = Some((request.search.body(), request.plan().first));
         self.serve(served, |queue, shared| queue.arrive(request, &shared.model));
     }

@@ -1,4 +1,4 @@
-//! Golden digests: what every executor, on every machine, in debug and in release, must commit.
+//! Golden digests: every executor, on every machine, in debug and in release, must commit these.
 //!
 //! They change only when the semantics change, and then all in one commit that says why. To print them anew:
 //! `cargo test --test executors golden -- --nocapture`.

@@ -178,7 +178,7 @@ impl ModelState {
         let mut seen = (0, 0);
         for driver in &self.drivers {
             let stats = (**driver).clone().finish(&config.toy);
-            seen = (seen.0 + stats.touches, seen.1 + stats.new_touches);
+            seen = (seen.0 + stats.contact_ticks, seen.1 + stats.contacts);
         }
         let expected = config.truth(self.let_in).touches;
         if seen != expected {

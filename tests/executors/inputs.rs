@@ -223,7 +223,7 @@ fn what_cannot_be_done_is_refused() {
 fn a_run_that_could_be_acted_on_commits_the_same() {
     let scene = scenarios::build("bouncing", &scenarios::Request::default()).expect("the scenario exists");
     let scene = Scene { seconds: 0.5, ..scene };
-    let plain = Simulation::new(&scene).expect("the scene is valid");
+    let plain = Simulation::new(&scene).expect("the scene is valid").sync(SyncMode::Sequential);
     let mut open = plain.clone().sync(SyncMode::Timewarp).tuning(Tuning { history: 12, ..Tuning::default() });
     let _inputs = open.inputs();
     let digest = |simulation: &Simulation| {

@@ -36,13 +36,20 @@ fn every_random_schedule_commits_the_reference() {
         total.add(&walked.stats);
     }
     let Stats {
-        primary_rollbacks, secondary_rollbacks, antievents, ghosts, touches, inputs, migrations, ..
+        primary_rollbacks,
+        secondary_rollbacks,
+        antievents,
+        ghost_updates,
+        contact_ticks,
+        inputs,
+        migrations,
+        ..
     } = total;
     println!(
-        "{touches} contacts, {antievents} antievents, {ghosts} ghost updates, {primary_rollbacks} + \
+        "{contact_ticks} contacts, {antievents} antievents, {ghost_updates} ghost updates, {primary_rollbacks} + \
          {secondary_rollbacks} rollbacks, {inputs} inputs, {migrations} migrations; {complete} of {cases} to the end"
     );
-    let all = [primary_rollbacks, secondary_rollbacks, antievents, ghosts, touches];
+    let all = [primary_rollbacks, secondary_rollbacks, antievents, ghost_updates, contact_ticks];
     assert!(all.iter().all(|count| *count > 1000), "runs in which nothing goes wrong prove nothing: {all:?}");
     assert!([inputs, migrations].iter().all(|count| *count > 50), "few inputs or migrations");
     assert!(complete * 10 > cases * 9, "{complete} of {cases} schedules reached their end");

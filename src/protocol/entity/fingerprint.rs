@@ -62,7 +62,7 @@ impl<D: Dynamics> Entity<D> {
             free_flight: has_free_flight.then(|| (capped(self.mean_free_ticks), self.since_touch)),
             own_search_ticks: (self.members.len() > LARGE_CLUSTER).then(|| capped(self.own_search_ticks)),
             contact_window_ticks: limits.contact_window.is_none().then_some(self.contact_window_ticks),
-            committed: (self.stats.touches, self.stats.new_touches),
+            committed: (self.stats.contact_ticks, self.stats.contacts),
         }
     }
 

@@ -297,7 +297,7 @@ impl<D: Dynamics> Entity<D> {
         }
         for (to, version, own, ghost) in due {
             let serial = self.await_ack(PendingAck { event: None });
-            self.stats.ghosts += 1;
+            self.stats.ghost_updates += 1;
             let at = At { tick, from, to: version };
             out.messages.push((to, Message::GhostUpdate { at, serial, mine: own, ghost }));
         }
