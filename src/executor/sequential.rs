@@ -23,14 +23,14 @@ use crate::physics::local_solver::{
 use crate::physics::{Flight, FlightCursor, InputKind, World, touching, touching_static};
 use crate::rigid::RigidModel;
 use crate::runtime::inputs::tick_queue::TickQueue;
-use crate::runtime::inputs::{self, Entry, Inputs};
+use crate::runtime::inputs::{self, Inputs, QueuedInput};
 
 /// Who touches whom: the place of a body in the world's list, and its partner.
 type PairKey = (u32, Partner);
 
 /// Runs the world to its last tick, or until `sink` breaks.
 pub fn run(
-    RigidModel { world, islands }: &RigidModel,
+    RigidModel { world, islands, .. }: &RigidModel,
     inputs: Option<&Inputs>,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<Tally, RunError> {
@@ -256,9 +256,9 @@ impl<'a> Run<'a> {
     }
 
     /// Lets those outside act.
-    fn act(&mut self, tick: Tick, entries: &[Entry]) {
+    fn act(&mut self, tick: Tick, entries: &[QueuedInput]) {
         for entry in entries {
-            let (body, kind) = (entry.action.body, &entry.action.kind);
+            let (body, kind) = (entry.input.body, &entry.input.kind);
             let place = body as usize;
             if self.flights.len() <= place {
                 self.flights.resize(place + 1, None);
@@ -272,7 +272,7 @@ impl<'a> Run<'a> {
             }
             .map(FlightCursor::new);
         }
-        if entries.iter().any(|entry| matches!(entry.action.kind, InputKind::Spawn(_) | InputKind::Despawn)) {
+        if entries.iter().any(|entry| matches!(entry.input.kind, InputKind::Spawn(_) | InputKind::Despawn)) {
             self.take_roll();
         }
     }

@@ -15,6 +15,16 @@ pub type BodyIndex = u32;
 /// Bodies in ascending order, and their flights. Most clusters are one body.
 pub type Cluster<D> = SmallVec<[(BodyIndex, <D as Dynamics>::Flight); 1]>;
 
+/// A tick that one entity writes and others read at any time. How it is shared is the executor's business.
+pub trait SharedTick {
+    /// Begins with this tick.
+    fn new(tick: Tick) -> Self;
+    /// The tick last written, or an earlier one.
+    fn get(&self) -> Tick;
+    /// Writes a tick.
+    fn set(&self, tick: Tick);
+}
+
 /// The physics, as the protocol sees it. Pure: the same arguments give the same answers, always.
 pub trait Dynamics {
     /// Motion of one body over a range of ticks.
@@ -25,6 +35,9 @@ pub trait Dynamics {
     type Ghost;
     /// What somebody outside may do to a body, or to the world: push it, let it come into being, take it away.
     type Input: Clone;
+
+    /// Where the end of a track is kept: written by its owner, read by all.
+    type SharedTick: SharedTick;
 
     /// Whether a world of this kind may have a deliberate fault: only those that check the checks.
     const FAULTY: bool = false;

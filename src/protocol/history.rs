@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use thin_vec::ThinVec;
 
+use super::effects::Effects;
 use crate::base::time::Tick;
 use crate::protocol::dynamics::{
     BodyIndex, CachedContact, Cluster, Dynamics, RemoteContact, Response, ResponseInput,
@@ -150,6 +151,36 @@ impl<D: Dynamics> Default for History<D> {
 }
 
 impl<D: Dynamics> History<D> {
+    /// Checks that segments follow each other without gaps, in versions that never fall, and that what each knows of
+    /// other bodies is in order.
+    pub fn validate(&self) -> Result<(), String> {
+        let mut before: Option<&Segment<D>> = None;
+        for segment in &self.segments {
+            let fail = |what: &str| Err(format!("segment {}..={}: {what}", segment.first, segment.last));
+            if segment.first > segment.last {
+                return fail("ends before it begins");
+            }
+            if before.is_some_and(|before| before.last + 1 != segment.first) {
+                return fail("does not follow the segment before");
+            }
+            if before.is_some_and(|before| before.version > segment.version) {
+                return fail("has an older version than the segment before");
+            }
+            if !segment.cluster().is_sorted_by(|a, b| a.0 < b.0) {
+                return fail("its bodies do not ascend");
+            }
+            let key = |known: &ContactRecord<D>| (known.entity, known.version, known.remote.body);
+            if !segment.remotes.is_sorted_by(|a, b| key(a) < key(b)) {
+                return fail("its remote contacts are not in order");
+            }
+            if segment.remotes.iter().any(|known| known.remote.touches.is_empty()) {
+                return fail("a remote contact touches nothing");
+            }
+            before = Some(segment);
+        }
+        Ok(())
+    }
+
     pub fn latest(&self) -> Option<&Segment<D>> {
         self.segments.back()
     }
@@ -197,13 +228,13 @@ impl<D: Dynamics> History<D> {
     }
 
     /// Takes back everything after `tick`. What was known at moments that are gone.
-    pub fn cut(&mut self, tick: Tick) -> Vec<UndoneContacts<D>> {
+    pub fn rollback_to(&mut self, tick: Tick, out: &mut Effects<D>) -> Vec<UndoneContacts<D>> {
         let mut lost = Vec::new();
         while let Some(segment) = self.segments.back_mut().filter(|segment| segment.last > tick) {
             segment.lose(&mut lost);
             let keep = segment.first <= tick;
             let end = if keep { tick + 1 } else { segment.first };
-            segment.track.cut(end);
+            out.tracks_retracted.push((segment.track.clone(), end));
             if !keep {
                 self.segments.pop_back();
                 continue;
@@ -217,11 +248,12 @@ impl<D: Dynamics> History<D> {
     }
 
     /// Takes back everything from `tick` on, and forgets what came before.
-    pub fn clear(&mut self, tick: Tick) -> Vec<UndoneContacts<D>> {
+    pub fn clear(&mut self, tick: Tick, out: &mut Effects<D>) -> Vec<UndoneContacts<D>> {
         let mut lost = Vec::new();
         for mut segment in self.segments.drain(..) {
             segment.lose(&mut lost);
-            segment.track.cut(tick.clamp(segment.first, segment.last + 1));
+            let end = tick.clamp(segment.first, segment.last + 1);
+            out.tracks_retracted.push((segment.track, end));
         }
         lost
     }

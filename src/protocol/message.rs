@@ -1,4 +1,4 @@
-//! What entities tell each other, and what a handler wants done.
+//! Messages between entities.
 
 use std::fmt;
 use std::sync::Arc;
@@ -122,14 +122,14 @@ pub struct Migration<D: Dynamics + ?Sized> {
     /// Whether somebody was held at the tick before.
     pub expects_contact: bool,
     /// Actions from outside that wait for their tick: the tick, their order, and what they do.
-    pub actions: Vec<(Tick, u64, D::Input)>,
+    pub inputs: Vec<(Tick, u64, D::Input)>,
 }
 
 impl<D: Dynamics> Migration<D> {
     /// Everybody who goes: those who are there, and those who have yet to come into being.
     pub fn bodies(&self) -> Vec<BodyIndex> {
         let present = self.cluster.iter().map(|(place, _)| *place);
-        present.chain(self.actions.iter().map(|(_, _, action)| D::target(action))).collect()
+        present.chain(self.inputs.iter().map(|(_, _, action)| D::target(action))).collect()
     }
 }
 
@@ -139,52 +139,7 @@ impl<D: Dynamics + ?Sized> Clone for Migration<D> {
             cluster: self.cluster.clone(),
             memories: self.memories.clone(),
             expects_contact: self.expects_contact,
-            actions: self.actions.clone(),
+            inputs: self.inputs.clone(),
         }
-    }
-}
-
-/// What a handler wants done, in this order: the log is cut, then grows; the lvt_histogram move; then messages leave.
-/// The order matters: an answer must not leave before the lvt_histogram have been moved.
-pub struct Outbox<D: Dynamics + ?Sized> {
-    /// Flights of these bodies that begin after a tick are taken back.
-    pub flights_retracted: Vec<(BodyIndex, Tick)>,
-    /// Flights that begin at a tick; nothing for who is no more from that tick on.
-    pub flights_started: Vec<(BodyIndex, Tick, Option<D::Flight>)>,
-    /// The entity's count moves from one tick to another. It comes from nowhere if it was retired, and goes
-    /// nowhere if it is.
-    pub counted: Option<(Option<Tick>, Option<Tick>)>,
-    /// Messages, in order.
-    pub messages: Vec<(EntityId, Message<D>)>,
-}
-
-impl<D: Dynamics + ?Sized> Default for Outbox<D> {
-    fn default() -> Self {
-        Outbox {
-            flights_retracted: Vec::new(),
-            flights_started: Vec::new(),
-            counted: None,
-            messages: Vec::new(),
-        }
-    }
-}
-
-impl<D: Dynamics + ?Sized> Outbox<D> {
-    /// Forgets everything, so that it can be filled again.
-    pub fn clear(&mut self) {
-        self.flights_retracted.clear();
-        self.flights_started.clear();
-        self.counted = None;
-        self.messages.clear();
-    }
-
-    pub(super) fn land(&mut self, bodies: &[BodyIndex], after: Tick) {
-        self.flights_started.retain(|(_, from, _)| *from <= after);
-        self.flights_retracted.extend(bodies.iter().map(|body| (*body, after)));
-    }
-
-    pub(super) fn count(&mut self, from: Option<Tick>, to: Option<Tick>) {
-        let from = self.counted.map_or(from, |(first, _)| first);
-        self.counted = (from != to).then_some((from, to));
     }
 }

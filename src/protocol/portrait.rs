@@ -84,8 +84,8 @@ impl<D: Dynamics> Migration<D> {
         portray_cluster(&self.cluster, painter);
         portray_memories(&self.memories, painter);
         painter.number(u64::from(self.expects_contact));
-        painter.many(self.actions.len());
-        for (tick, number, action) in &self.actions {
+        painter.many(self.inputs.len());
+        for (tick, number, action) in &self.inputs {
             painter.number(*tick);
             painter.number(*number);
             painter.action(action);

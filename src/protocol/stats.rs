@@ -33,7 +33,7 @@ pub struct Stats {
     /// Standings sent.
     pub ghosts: u64,
     /// Actions from outside.
-    pub actions: u64,
+    pub inputs: u64,
     /// Handovers of bodies to another entity.
     pub migrations: u64,
     /// Pairs in touch at committed ticks.
@@ -60,7 +60,7 @@ impl Stats {
         self.repeated_events += other.repeated_events;
         self.antievents += other.antievents;
         self.ghosts += other.ghosts;
-        self.actions += other.actions;
+        self.inputs += other.inputs;
         self.migrations += other.migrations;
         self.touches += other.touches;
         self.new_touches += other.new_touches;

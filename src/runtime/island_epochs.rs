@@ -28,7 +28,7 @@ impl IslandEpochs {
     }
 
     /// Decides what can be decided. All frames up to `gvt` have been taken.
-    pub(crate) fn look(&self, world: &World, log: &FlightLog, gvt: Tick) {
+    pub(crate) fn decide(&self, world: &World, log: &FlightLog, gvt: Tick) {
         let mut decider = lock(&self.decider);
         while self.membership.next() <= gvt {
             let tick = self.membership.next();

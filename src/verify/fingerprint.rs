@@ -3,6 +3,7 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::base::time::Tick;
+use crate::protocol::GvtService;
 use crate::protocol::TableRequest;
 use crate::protocol::{EntityId, Message, Named, Painter};
 use crate::verify::config::ModelConfig;
@@ -71,7 +72,7 @@ impl FingerprintWriter {
                 self.number(0);
                 message.portray(id_of(from), id_of(to), self);
                 if let Message::Ack { serial, .. } = message {
-                    state.entities[id_of(to).0 as usize].portray_pending(*serial, self);
+                    state.drivers[id_of(to).0 as usize].entity().portray_pending(*serial, self);
                 }
             }
             Envelope::ToyInput { held, tick, number, act } => {
@@ -85,9 +86,9 @@ impl FingerprintWriter {
                 self.number(2);
                 state.portray_ticket(request, self);
             }
-            Envelope::Answer(plan, written) => {
+            Envelope::Reply(plan, written) => {
                 self.number(3);
-                state.entities[plan.entity.0 as usize].portray_plan(plan, self);
+                state.drivers[plan.entity.0 as usize].entity().portray_plan(plan, self);
                 written.portray(self);
             }
             Envelope::Unlock => self.number(4),
@@ -151,8 +152,8 @@ impl ModelState {
         (gvt..=top).for_each(|tick| sketch.number(u64::from(self.lvt_histogram.at(tick))));
         sketch.number(self.inputs_used as u64);
         sketch.number(self.let_in);
-        sketch.many(self.entities.len());
-        for (at, entity) in self.entities.iter().enumerate() {
+        sketch.many(self.drivers.len());
+        for (at, entity) in self.drivers.iter().map(|driver| driver.entity()).enumerate() {
             entity.portray(&config.limits, &mut sketch);
             sketch.number(u64::from(self.ready[at]));
             sketch.maybe(self.waiting[at]);
@@ -205,7 +206,7 @@ impl ModelState {
     }
 
     fn portray_ticket(&self, request: &TableRequest<ToyModel>, sketch: &mut FingerprintWriter) {
-        self.entities[request.plan().entity.0 as usize].portray_plan(request.plan(), sketch);
+        self.drivers[request.plan().entity.0 as usize].entity().portray_plan(request.plan(), sketch);
         request.portray(sketch);
     }
 

@@ -13,6 +13,7 @@ use crate::protocol::{
     BodyIndex, CachedContact, Cluster, Dynamics, Fault, GhostToSend, PartnerKey, Response, ResponseInput,
     Seen,
 };
+use crate::rigid::TrackEnd;
 
 /// The rules of a world.
 #[derive(Clone, Debug)]
@@ -154,6 +155,7 @@ impl Dynamics for ToyModel {
     type Cache = u64;
     type Ghost = ToyGhost;
     type Input = ToyInput;
+    type SharedTick = TrackEnd;
 
     const FAULTY: bool = true;
 

@@ -33,7 +33,7 @@ impl Case {
         let scene = crate::random_scenes::scene(*kind, *seed, *bodies, *ticks);
         let world = Arc::new(World::new(&scene).expect("the scene is valid"));
         let islands = IslandModel::new(&world, self.settings).expect("the settings fit");
-        let reference = Reference::of(RigidModel { world, islands: Some(Arc::new(islands)) });
+        let reference = Reference::of(RigidModel::new(world).with_islands(Some(Arc::new(islands))));
         reference.compare(tuning, *order)?;
         Ok(reference.tally.ok().and_then(|tally| tally.bridge))
     }

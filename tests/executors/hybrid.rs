@@ -122,16 +122,16 @@ fn who_flies_is_not_held_up_by_groups() {
     let scene = pit(0);
     let world = Arc::new(World::new(&scene).unwrap());
     let islands = IslandModel::new(&world, IslandSettings::default()).unwrap();
-    let bridged = RigidModel { world: world.clone(), islands: Some(Arc::new(islands)) };
+    let bridged = RigidModel::new(world.clone()).with_islands(Some(Arc::new(islands)));
     // Everybody begins alone, so that entities and bodies have the same numbers.
     let tuning = Tuning { cluster: 1, ..Tuning::default() };
     let strides = |model: &RigidModel| {
         let mut stats: Vec<Stats> = Vec::new();
         let job = Job { model, tuning: &tuning, inputs: None };
-        let mut watch = |glimpse: &anachron::internals::executor::single_thread::StepView| {
-            stats.resize(glimpse.entities.len(), Stats::default());
-            let at = glimpse.acted.0 as usize;
-            stats[at] = *glimpse.entities[at].stats();
+        let mut watch = |view: &anachron::internals::executor::single_thread::StepView| {
+            stats.resize(view.drivers.len(), Stats::default());
+            let at = view.acted.0 as usize;
+            stats[at] = *view.drivers[at].entity().stats();
         };
         let (tally, _) =
             run_watched(job, Order::Sensible, &mut watch, &mut |_| ControlFlow::Continue(())).unwrap();

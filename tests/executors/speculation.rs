@@ -119,11 +119,11 @@ fn memory_does_not_grow_with_time() {
         let world = World::new(&Scene { seconds: 8.0, ticks_per_frame, ..heap(0.5, 30) });
         let model = RigidModel::new(Arc::new(world.expect("the scene is valid")));
         let (mut most, mut actions) = ([0usize; 3], 0u64);
-        let mut watch = |glimpse: &anachron::internals::executor::single_thread::StepView| {
+        let mut watch = |view: &anachron::internals::executor::single_thread::StepView| {
             actions += 1;
             if actions.is_multiple_of(64) {
-                let segments = glimpse.entities.iter().map(|entity| entity.segments()).sum();
-                let now = [segments, glimpse.shared.table.len(), glimpse.shared.log.len()];
+                let segments = view.entities().map(|entity| entity.segments()).sum();
+                let now = [segments, view.shared.table.len(), view.shared.log.len()];
                 most = std::array::from_fn(|at| most[at].max(now[at]));
             }
         };

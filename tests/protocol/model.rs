@@ -170,7 +170,7 @@ impl Model for Behind {
                 kept(state, Property::CommittedIsReference)
             }),
             Checked::always(Property::GvtIsKept.name(), |_, state: &State| kept(state, Property::GvtIsKept)),
-            Checked::always(Property::ToldOnce.name(), |_, state: &State| kept(state, Property::ToldOnce)),
+            Checked::always(Property::AnnouncedOnce.name(), |_, state: &State| kept(state, Property::AnnouncedOnce)),
             Checked::always(Property::PastIsSettled.name(), |_, state: &State| {
                 kept(state, Property::PastIsSettled)
             }),

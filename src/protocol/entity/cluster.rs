@@ -6,9 +6,10 @@
 use crate::base::time::Tick;
 use crate::protocol::cluster::ClusterDirectory;
 use crate::protocol::dynamics::{BodyIndex, Dynamics, Response};
+use crate::protocol::effects::Effects;
 use crate::protocol::entity::{Entity, Limits};
 use crate::protocol::gvt::VirtualTimes;
-use crate::protocol::message::{EntityId, Outbox};
+use crate::protocol::message::EntityId;
 
 /// Island is observed for so many ticks before anybody joins others.
 const OBSERVED: Tick = 8;
@@ -18,7 +19,7 @@ const OBSERVED_LONG: Tick = 64;
 const SELDOM: u64 = 32;
 /// What an entity has seen of its company since it last thought about it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Island {
+pub(super) struct ClusterStats {
     /// When it last thought about it.
     since: Tick,
     /// Ticks at which it touched remotes and was held.
@@ -27,14 +28,14 @@ pub(super) struct Island {
     size: Option<u32>,
 }
 
-impl Island {
+impl ClusterStats {
     /// A response is settled. Who bounces off is gone again; who is held makes company.
     pub fn record<D: Dynamics>(&mut self, response: &Response<D>) {
         self.encounters += u64::from(!response.told.is_empty() && response.is_resting);
     }
 
     fn reset(&mut self, now: Tick) {
-        *self = Island { since: now, size: self.size, ..Island::default() };
+        *self = ClusterStats { since: now, size: self.size, ..ClusterStats::default() };
     }
 }
 
@@ -42,23 +43,23 @@ impl<D: Dynamics> Entity<D> {
     /// Makes known how large its cluster is, and joins others or parts if the time has come. To be called before
     /// every step. At the last tick nobody moves any more: whoever has come there may have been told that all are
     /// done.
-    pub fn recluster(
+    pub(in crate::protocol) fn recluster(
         &mut self,
         directory: &dyn ClusterDirectory,
         limits: &Limits,
         now: VirtualTimes,
-        out: &mut Outbox<D>,
+        out: &mut Effects<D>,
     ) {
         self.publish_size(directory);
         if now.gvt >= limits.last_tick {
             return;
         }
-        let is_time = now.gvt >= self.company.since + OBSERVED && self.can_migrate(now.gvt);
-        if !is_time || self.is_retired() || !self.actions.is_empty() || directory.size(self.id).is_none() {
+        let is_time = now.gvt >= self.cluster_stats.since + OBSERVED && self.can_migrate(now.gvt);
+        if !is_time || self.is_retired() || !self.inputs.is_empty() || directory.size(self.id).is_none() {
             return;
         }
-        let observed = now.gvt - self.company.since;
-        let is_often = self.company.encounters * SELDOM >= observed;
+        let observed = now.gvt - self.cluster_stats.since;
+        let is_often = self.cluster_stats.encounters * SELDOM >= observed;
         // A large cluster can keep who is apart for long: it would have to respond again and again if they came back.
         let patience = OBSERVED_LONG.max(self.members.len() as u64);
         let largest_touching = if is_often { self.largest_touching(directory) } else { None };
@@ -74,18 +75,18 @@ impl<D: Dynamics> Entity<D> {
         if !migrations_out.is_empty() {
             self.migrate_to(&migrations_out, now.gvt, out);
         }
-        self.company.reset(now.gvt);
+        self.cluster_stats.reset(now.gvt);
     }
 
     /// Makes known how large its cluster is, if that has changed.
-    pub fn publish_size(&mut self, directory: &dyn ClusterDirectory) {
+    pub(in crate::protocol) fn publish_size(&mut self, directory: &dyn ClusterDirectory) {
         let size = if self.is_retired() { 0 } else { self.members.len() as u32 };
-        if self.company.size != Some(size) {
+        if self.cluster_stats.size != Some(size) {
             directory.resize(self.id, size);
             if size == 0 && directory.size(self.id).is_some() {
                 directory.offer(self.id);
             }
-            self.company.size = Some(size);
+            self.cluster_stats.size = Some(size);
         }
     }
 

@@ -5,25 +5,27 @@
 //! otherwise, and it goes on from there. Phases only decide whether it may step; messages are handled in all.
 
 mod cluster;
+mod inputs;
 mod membership;
 mod migrate;
 mod portrait;
 mod receive;
 mod step;
+mod validate;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::base::time::Tick;
 use crate::protocol::dynamics::{BodyIndex, CachedContact, Cluster, Dynamics, Response};
+use crate::protocol::effects::Effects;
 use crate::protocol::fault::Fault;
 use crate::protocol::history::{History, UndoneContacts};
-use crate::protocol::message::{At, EntityId, Message, Outbox, Version};
+use crate::protocol::message::{At, EntityId, Message, Version};
 use crate::protocol::stats::Stats;
 use crate::protocol::tvht::CellCover;
 use crate::protocol::tvht::{Encounter, Track};
-use cluster::Island;
-pub use migrate::Forward;
+use cluster::ClusterStats;
 
 /// How far ahead an entity responds to contacts before it has any experience.
 const CONTACT_WINDOW_START_TICKS: u64 = 16;
@@ -46,19 +48,6 @@ pub struct Limits {
     pub last_tick: Tick,
     /// Crews that go on from one contact to the next by themselves stop here.
     pub alone_until: Tick,
-}
-
-/// What an entity is about to do next.
-pub enum Step<D: Dynamics> {
-    /// Fly on: to be written into the table, whose answer goes to [`Entity::written`].
-    Write(Plan<D>),
-    /// It has told something and must hear the answers first, or it knows that it has yet to be told something.
-    AwaitAcks,
-    /// It is as far ahead as it may be; to be tried again when the lowest local virtual time ranges this
-    /// tick.
-    AwaitLvtMin(Tick),
-    /// It has reached the last tick.
-    Done,
 }
 
 /// Flights to be written into the table.
@@ -132,7 +121,7 @@ struct Origin<D: Dynamics> {
 }
 
 /// Actions from outside that wait for their tick, in the order they were given.
-type Actions<A> = BTreeMap<Tick, Vec<(u64, A)>>;
+type Inputs<A> = BTreeMap<Tick, Vec<(u64, A)>>;
 
 /// A body, or a cluster of bodies with one local virtual time.
 #[derive(Clone)]
@@ -147,7 +136,7 @@ pub struct Entity<D: Dynamics> {
     history: History<D>,
     /// Every body that is or was of the cluster at a tick that is not settled, ascending.
     members: Vec<BodyIndex>,
-    actions: Actions<D::Input>,
+    inputs: Inputs<D::Input>,
     /// Bodies it has handed over, and to whom: who asks for them is sent on.
     given: BTreeMap<BodyIndex, EntityId>,
     version: Version,
@@ -155,7 +144,7 @@ pub struct Entity<D: Dynamics> {
     pending_acks: BTreeMap<u64, PendingAck>,
     serial: u64,
     /// The tick it is counted at: its local virtual time, or nowhere if it has no bodies and no future.
-    counted: Option<Tick>,
+    lvt_known: Option<Tick>,
     /// How often what it knows has changed.
     changes: u64,
     /// A plan is on its way to the table.
@@ -175,7 +164,7 @@ pub struct Entity<D: Dynamics> {
     /// Ticks a large cluster looks ahead for touches among its own: twice as far as the last one was away.
     own_search_ticks: u64,
     /// What it has seen of its company.
-    company: Island,
+    cluster_stats: ClusterStats,
     stats: Stats,
     fault: Fault,
 }
@@ -192,12 +181,12 @@ impl<D: Dynamics> Entity<D> {
             origin: Some(origin),
             history: History::default(),
             members,
-            actions: BTreeMap::new(),
+            inputs: BTreeMap::new(),
             given: BTreeMap::new(),
             version: 0,
             pending_acks: BTreeMap::new(),
             serial: 0,
-            counted: Some(0),
+            lvt_known: Some(0),
             changes: 0,
             writing: false,
             planned: (0, 0),
@@ -207,7 +196,7 @@ impl<D: Dynamics> Entity<D> {
             since_touch: 0,
             contact_window_ticks: CONTACT_WINDOW_START_TICKS,
             own_search_ticks: step::OWN_SEARCH_TICKS_START,
-            company: Island::default(),
+            cluster_stats: ClusterStats::default(),
             stats: Stats::default(),
             fault: Fault::None,
         }
@@ -228,7 +217,7 @@ impl<D: Dynamics> Entity<D> {
 
     /// Whether it has a certain deliberate fault. Never, where nothing may have one.
     #[inline]
-    fn has(&self, fault: Fault) -> bool {
+    pub(super) fn has(&self, fault: Fault) -> bool {
         D::FAULTY && self.fault == fault
     }
 
@@ -237,7 +226,7 @@ impl<D: Dynamics> Entity<D> {
     pub fn spawning(id: EntityId, base: Tick, (at, number, home_entity): (Tick, u64, D::Input)) -> Self {
         let mut entity = Entity::new(id, Cluster::<D>::new());
         entity.base = base;
-        entity.counted = Some(base);
+        entity.lvt_known = Some(base);
         entity.origin = Some(Origin {
             first: base + 1,
             cluster: Cluster::<D>::new(),
@@ -245,7 +234,7 @@ impl<D: Dynamics> Entity<D> {
             expects_contact: false,
         });
         entity.members.push(D::target(&home_entity));
-        entity.actions.insert(at, vec![(number, home_entity)]);
+        entity.inputs.insert(at, vec![(number, home_entity)]);
         entity
     }
 
@@ -266,7 +255,7 @@ impl<D: Dynamics> Entity<D> {
 
     /// Whether it has no bodies and no future, and is counted nowhere.
     pub fn is_retired(&self) -> bool {
-        self.counted.is_none()
+        self.lvt_known.is_none()
     }
 
     /// Messages it has not heard an answer to.
@@ -321,12 +310,12 @@ impl<D: Dynamics> Entity<D> {
 
     /// Takes back everything after `tick` though nothing calls for it: to see that it comes out the same again.
     /// The tick must not lie below global virtual time.
-    pub fn force_rollback(&mut self, tick: Tick, out: &mut Outbox<D>) {
-        self.cut(tick, out);
+    pub(super) fn force_rollback(&mut self, tick: Tick, out: &mut Effects<D>) {
+        self.rollback_to(tick, out);
     }
 
     /// Takes back everything after `tick`, and tells those who had been told about it.
-    fn cut(&mut self, tick: Tick, out: &mut Outbox<D>) {
+    fn rollback_to(&mut self, tick: Tick, out: &mut Effects<D>) {
         let lvt = self.lvt();
         if lvt <= tick {
             return;
@@ -339,14 +328,14 @@ impl<D: Dynamics> Entity<D> {
         if self.history.hurried_from(tick) {
             self.contact_window_ticks /= 2;
         }
-        let lost = self.history.cut(tick);
+        let lost = self.history.rollback_to(tick, out);
         self.send_antievents(lost, out);
-        out.land(&self.members, tick);
+        out.retract_flights(&self.members, tick);
         self.recount(out);
     }
 
     /// Tells those it touched at moments that are gone.
-    fn send_antievents(&mut self, lost: Vec<UndoneContacts<D>>, out: &mut Outbox<D>) {
+    fn send_antievents(&mut self, lost: Vec<UndoneContacts<D>>, out: &mut Effects<D>) {
         if self.has(Fault::NoAntievents) {
             return;
         }
@@ -372,16 +361,17 @@ impl<D: Dynamics> Entity<D> {
     }
 
     /// Global virtual time has moved: what lies below it is settled, and let go.
-    pub fn fossil_collect(&mut self, gvt: Tick) {
+    pub(super) fn fossil_collect(&mut self, gvt: Tick) {
         if gvt > self.base && self.history.len() > 0 {
             self.origin = None;
         }
-        let acted_before = gvt + u64::from(self.has(Fault::ActionsFossilAtGvt));
-        while self.actions.first_key_value().is_some_and(|(tick, _)| *tick < acted_before) {
-            self.actions.pop_first();
+        let acted_before = gvt + u64::from(self.has(Fault::InputsFossilAtGvt));
+        while self.inputs.first_key_value().is_some_and(|(tick, _)| *tick < acted_before) {
+            self.inputs.pop_first();
         }
         let gvt = gvt + u64::from(self.has(Fault::FossilAtGvt));
-        let (stats, ahead, company) = (&mut self.stats, &mut self.contact_window_ticks, &mut self.company);
+        let (stats, ahead, cluster_stats) =
+            (&mut self.stats, &mut self.contact_window_ticks, &mut self.cluster_stats);
         let (free, since) = (&mut self.mean_free_ticks, &mut self.since_touch);
         self.history.drop_before(gvt, |segment| {
             *since += segment.last + 1 - segment.first;
@@ -392,7 +382,7 @@ impl<D: Dynamics> Entity<D> {
                 *free = *since;
             }
             if let Some(response) = &segment.response {
-                company.record(response);
+                cluster_stats.record(response);
                 stats.commit(&response.seen);
                 *ahead = (*ahead + 1).min(CONTACT_WINDOW_MAX_TICKS);
             }
@@ -401,7 +391,7 @@ impl<D: Dynamics> Entity<D> {
 
     /// At the end of the run: everything is settled. What touches at the last tick is seen, though it no longer
     /// acts.
-    pub fn finish(&mut self, dynamics: &D) -> Stats {
+    pub(super) fn finish(&mut self, dynamics: &D) -> Stats {
         let (stats, together) = (&mut self.stats, self.together);
         self.history.drop_before(Tick::MAX, |segment| match &segment.response {
             Some(response) => stats.commit(&response.seen),
@@ -411,9 +401,9 @@ impl<D: Dynamics> Entity<D> {
         self.stats
     }
 
-    fn recount(&mut self, out: &mut Outbox<D>) {
+    fn recount(&mut self, out: &mut Effects<D>) {
         let lvt = Some(self.lvt());
-        out.count(self.counted, lvt);
-        self.counted = lvt;
+        out.move_lvt(self.lvt_known, lvt);
+        self.lvt_known = lvt;
     }
 }

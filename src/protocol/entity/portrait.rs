@@ -30,8 +30,8 @@ impl<D: Dynamics> Entity<D> {
         }
         painter.many(self.members.len());
         self.members.iter().for_each(|place| painter.number(u64::from(*place)));
-        painter.many(self.actions.len());
-        for (tick, actions) in &self.actions {
+        painter.many(self.inputs.len());
+        for (tick, actions) in &self.inputs {
             painter.number(*tick);
             painter.many(actions.len());
             for (number, action) in actions {
@@ -46,7 +46,7 @@ impl<D: Dynamics> Entity<D> {
         }
         painter.named(Named::Version(self.id, self.version));
         self.portray_debts(painter);
-        painter.maybe(self.counted);
+        painter.maybe(self.lvt_known);
         painter.number(u64::from(self.writing));
         if self.writing {
             painter.named(Named::Version(self.id, self.planned.0));

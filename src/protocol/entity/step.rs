@@ -5,12 +5,14 @@ use std::sync::Arc;
 use thin_vec::ThinVec;
 
 use crate::base::time::Tick;
+use crate::protocol::driver::Next;
 use crate::protocol::dynamics::{BodyIndex, Cluster, Dynamics, PartnerKey, Response, ResponseInput};
-use crate::protocol::entity::{Departures, Entity, Limits, PendingAck, Plan, PlannedTick, Step, WriteResult};
+use crate::protocol::effects::Effects;
+use crate::protocol::entity::{Departures, Entity, Limits, PendingAck, Plan, PlannedTick, WriteResult};
 use crate::protocol::fault::Fault;
 use crate::protocol::gvt::VirtualTimes;
 use crate::protocol::history::{ContactRecord, Segment, SentGhost};
-use crate::protocol::message::{At, EntityId, Message, Outbox, Version};
+use crate::protocol::message::{At, EntityId, Message, Version};
 
 /// A cluster with its flights, and what is new about them.
 type Onward<D> = (Cluster<D>, Departures<D>);
@@ -33,15 +35,21 @@ const BODY_TICKS_PER_WRITE_MAX: u64 = 16_384;
 
 impl<D: Dynamics> Entity<D> {
     /// What to do next. Responds to what it touches, and tells its ghost where that is needed.
-    pub fn step(&mut self, dynamics: &D, limits: &Limits, now: VirtualTimes, out: &mut Outbox<D>) -> Step<D> {
+    pub(in crate::protocol) fn step(
+        &mut self,
+        dynamics: &D,
+        limits: &Limits,
+        now: VirtualTimes,
+        out: &mut Effects<D>,
+    ) -> Next<D> {
         self.roll_back_late(out);
         let is_gated = !self.has(Fault::NoGate);
         if is_gated && !self.pending_acks.is_empty() || self.writing {
-            return Step::AwaitAcks;
+            return Next::AwaitAcks;
         }
         if self.has_no_future(now.gvt) {
             self.retire(out);
-            return Step::Done;
+            return Next::Done;
         }
         let Some(latest) = self.history.latest() else {
             let origin = self.origin.as_ref().expect("invariant: who has no past has a beginning");
@@ -50,17 +58,17 @@ impl<D: Dynamics> Entity<D> {
             let (cluster, departures) =
                 if first > self.base { self.acted_on(dynamics, cluster) } else { (cluster, Vec::new()) };
             let plan = self.plan(dynamics, limits, (first, now.lvt_min), (cluster, departures), None);
-            return Step::Write(plan);
+            return Next::Write(plan);
         };
         let (lvt, lvt_min) = (latest.last, now.lvt_min);
         if lvt >= limits.last_tick {
-            return Step::Done;
+            return Next::Done;
         }
         if latest.touches() {
             let complete = self.respond(dynamics);
             self.tell(out);
             if is_gated && !self.pending_acks.is_empty() || !complete {
-                return Step::AwaitAcks;
+                return Next::AwaitAcks;
             }
         }
         let latest = self.history.latest().expect("invariant: it has written before");
@@ -69,19 +77,19 @@ impl<D: Dynamics> Entity<D> {
             // Everybody may go on from the minimum: somebody must.
             let ahead_of = lvt_min + ahead;
             if lvt > ahead_of || self.has(Fault::GateHoldsTheLowest) && lvt == ahead_of {
-                return Step::AwaitLvtMin((lvt - ahead).max(lvt_min + 1));
+                return Next::AwaitLvtMin((lvt - ahead).max(lvt_min + 1));
             }
         }
         if let Some(tick) = self.beyond_window(limits, lvt_min) {
-            return Step::AwaitLvtMin(tick);
+            return Next::AwaitLvtMin(tick);
         }
         let onward = self.onward(dynamics);
-        Step::Write(self.plan(dynamics, limits, (lvt + 1, lvt_min), onward, Some(lvt_min + ahead)))
+        Next::Write(self.plan(dynamics, limits, (lvt + 1, lvt_min), onward, Some(lvt_min + ahead)))
     }
 
     /// The tick it has to wait for, if it is so far ahead that it need not think about it: it touches nothing and
     /// expects nothing.
-    pub fn waits_for(&self, limits: &Limits, now: VirtualTimes) -> Option<Tick> {
+    pub(in crate::protocol) fn waits_for(&self, limits: &Limits, now: VirtualTimes) -> Option<Tick> {
         let latest = self.history.latest()?;
         let is_idle =
             self.pending_acks.is_empty() && !self.writing && !latest.touches() && !latest.expects_contact;
@@ -127,7 +135,7 @@ impl<D: Dynamics> Entity<D> {
     /// The cluster after what is done to it from outside at its local virtual time, and what is new about it.
     fn acted_on(&self, dynamics: &D, mut cluster: Cluster<D>) -> Onward<D> {
         let lvt = self.lvt();
-        let actions = self.actions.get(&lvt).map_or(&[][..], Vec::as_slice);
+        let actions = self.inputs.get(&lvt).map_or(&[][..], Vec::as_slice);
         let changed_by_inputs =
             if actions.is_empty() { Vec::new() } else { dynamics.apply_inputs(lvt, &mut cluster, actions) };
         (cluster, changed_by_inputs)
@@ -144,7 +152,7 @@ impl<D: Dynamics> Entity<D> {
         // Among many something touches soon, and looking far ahead for it is dear.
         let own_search_ticks = if cluster.len() > LARGE_CLUSTER { self.own_search_ticks } else { u64::MAX };
         let reach = first.saturating_add(self.stride(limits).min(own_search_ticks) - 1);
-        let acted_on = self.actions.range(first..).next().map_or(Tick::MAX, |(tick, _)| *tick);
+        let acted_on = self.inputs.range(first..).next().map_or(Tick::MAX, |(tick, _)| *tick);
         let until = limits.last_tick.min(lvt_min + self.window(limits)).min(acted_on).max(first);
         let bound = until.min(reach).max(first);
         let is_held = limits.adaptive && self.is_held();
@@ -256,8 +264,8 @@ impl<D: Dynamics> Entity<D> {
     }
 
     /// Tells those it touches what they cannot work out by themselves, if it has not told them already.
-    fn tell(&mut self, out: &mut Outbox<D>) {
-        let is_final = self.has(Fault::StandingLost);
+    fn tell(&mut self, out: &mut Effects<D>) {
+        let is_final = self.has(Fault::GhostLost);
         let latest = self.history.latest_mut().expect("invariant: it has written before");
         let Some(response) = &latest.response else { return };
         let mut due: Vec<(EntityId, Version, BodyIndex, Arc<D::Ghost>)> = Vec::new();
@@ -295,7 +303,12 @@ impl<D: Dynamics> Entity<D> {
 
     /// The table has taken the plan. Those it touches are told; but if anything has changed since the plan was
     /// made, the plan is void, and its track is taken back before anybody has been told.
-    pub fn written(&mut self, plan: Plan<D>, written: WriteResult<D>, out: &mut Outbox<D>) {
+    pub(in crate::protocol) fn written(
+        &mut self,
+        plan: Plan<D>,
+        written: WriteResult<D>,
+        out: &mut Effects<D>,
+    ) {
         self.writing = false;
         self.apply_write(plan, written, out);
         for (from, message) in std::mem::take(&mut self.deferred) {
@@ -303,9 +316,9 @@ impl<D: Dynamics> Entity<D> {
         }
     }
 
-    fn apply_write(&mut self, plan: Plan<D>, written: WriteResult<D>, out: &mut Outbox<D>) {
+    fn apply_write(&mut self, plan: Plan<D>, written: WriteResult<D>, out: &mut Effects<D>) {
         if plan.changes != self.changes && !self.has(Fault::VoidPlanKept) {
-            written.track.cut(plan.first);
+            out.tracks_retracted.push((written.track, plan.first));
             // Somebody may have met the void track already: their version must never come back.
             self.version += u32::from(!self.has(Fault::VersionReused));
             return;
@@ -377,7 +390,7 @@ impl<D: Dynamics> Entity<D> {
             });
             first += 1;
         }
-        let is_alone = remotes.is_empty() || self.has(Fault::MeetingOverlooked);
+        let is_alone = remotes.is_empty() || self.has(Fault::EncounterOverlooked);
         let is_last = is_alone && written.last == plan.last;
         self.history.push(Segment {
             version: plan.version,

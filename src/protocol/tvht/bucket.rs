@@ -1,12 +1,11 @@
 //! A bucket of the temporal volumetric hash table: who is in its cells, when, and on which flight.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use thin_vec::ThinVec;
 
 use crate::base::time::Tick;
-use crate::protocol::dynamics::{BodyIndex, Cluster, Dynamics};
+use crate::protocol::dynamics::{BodyIndex, Cluster, Dynamics, SharedTick};
 use crate::protocol::message::{EntityId, Version};
 use crate::protocol::tvht::cell_cover::{CellCover, CellSpan};
 use crate::protocol::tvht::cell_grid::Cell;
@@ -20,7 +19,7 @@ pub struct Track<D: Dynamics + ?Sized> {
     /// First tick.
     pub first: Tick,
     /// One more than the last tick. Lowered when the owner takes back what comes after.
-    end: AtomicU64,
+    end: D::SharedTick,
     /// Bodies in ascending order, and their flights.
     cluster: Cluster<D>,
     /// The flights at the ticks after the first, if there are others at every tick; the bodies are the same.
@@ -38,7 +37,7 @@ impl<D: Dynamics + ?Sized> Track<D> {
         cell_cover: Arc<CellCover>,
     ) -> Self {
         debug_assert!(later.is_empty() || later.len() as u64 == ticks.1 - ticks.0, "flights for every tick");
-        let end = AtomicU64::new(ticks.1 + 1);
+        let end = D::SharedTick::new(ticks.1 + 1);
         Track { entity: owner.0, version: owner.1, first: ticks.0, end, cluster, later, cell_cover }
     }
 
@@ -70,7 +69,7 @@ impl<D: Dynamics + ?Sized> Track<D> {
     /// One more than the last tick it covers.
     #[inline]
     pub fn end(&self) -> Tick {
-        self.end.load(Ordering::Acquire)
+        self.end.get()
     }
 
     /// Another track like this one, that is cut by itself.
@@ -82,7 +81,7 @@ impl<D: Dynamics + ?Sized> Track<D> {
             entity: self.entity,
             version: self.version,
             first: self.first,
-            end: AtomicU64::new(self.end()),
+            end: D::SharedTick::new(self.end()),
             cluster: self.cluster.clone(),
             later: self.later.clone(),
             cell_cover: self.cell_cover.clone(),
@@ -91,8 +90,8 @@ impl<D: Dynamics + ?Sized> Track<D> {
 
     /// Takes back everything from `end` on. A reader that still sees the old end reports a contact with a version
     /// that is gone, and is told so.
-    pub fn cut(&self, end: Tick) {
-        self.end.store(end, Ordering::Release);
+    pub fn retract(&self, end: Tick) {
+        self.end.set(end);
     }
 
     /// The flight of a body of the cluster at a tick.
@@ -225,6 +224,23 @@ impl<D: Dynamics + ?Sized> Bucket<D> {
     /// Adds a track to a cell.
     pub fn add(&mut self, entry: Entry<D>) {
         self.entries.push(entry);
+    }
+
+    /// Checks that every entry stands for ticks its track has covered.
+    pub fn validate(&self) -> Result<(), String> {
+        let wrong = self.entries.iter().find(|entry| {
+            let is_empty = entry.first >= entry.end;
+            is_empty || entry.track.end() > entry.end || entry.entity != entry.track.entity
+        });
+        wrong.map_or(Ok(()), |entry| {
+            Err(format!(
+                "an entry of {} covers {}..{}, its track ends at {}",
+                entry.entity,
+                entry.first,
+                entry.end,
+                entry.track.end()
+            ))
+        })
     }
 
     /// Every entry.

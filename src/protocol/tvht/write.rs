@@ -121,8 +121,8 @@ impl<D: Dynamics> TableWrite<D> {
 
     /// All buckets have been passed: the track is cut where it meets somebody.
     pub fn finish(self) -> (Plan<D>, WriteResult<D>) {
-        if self.fault() != Fault::TrackNotCut {
-            self.track.cut(self.last + 1);
+        if self.fault() != Fault::TrackNotRetracted {
+            self.track.retract(self.last + 1);
         }
         (self.plan, WriteResult { last: self.last, found: self.found, track: self.track })
     }
