@@ -55,13 +55,13 @@ impl BucketActor {
         let served = match passed {
             Ok(None) => return,
             Ok(Some(Passed::Forward { request, .. })) => {
-                let served = (Some(request.plan().entity), request.plan().first);
+                let served = (Some(request.plan().version.entity), request.plan().first);
                 let bucket = request.wants().expect("invariant: a request that goes on has a next bucket");
                 network.transport().request(bucket, request);
                 served
             }
             Ok(Some(Passed::Done { plan, written, held })) => {
-                let served = (Some(plan.entity), plan.first);
+                let served = (Some(plan.version.entity), plan.first);
                 network.transport().reply(plan, written);
                 held.into_iter().for_each(|bucket| network.transport().unlock(bucket));
                 served

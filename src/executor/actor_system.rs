@@ -98,7 +98,7 @@ impl Transport for ActixTransport {
     }
 
     fn reply(&self, plan: Plan<RigidModel>, reply: WriteResult<RigidModel>) {
-        self.0.entity(plan.entity).do_send(TableReply { plan, reply });
+        self.0.entity(plan.version.entity).do_send(TableReply { plan, reply });
     }
 
     fn has_bucket_actors(&self) -> bool {

@@ -10,7 +10,7 @@ use crate::physics::island_solver::{Impulses, IslandContact, PointImpulse, order
 use crate::physics::local_solver::PairCache;
 
 /// What is remembered: of a pair that touches, or by a body of the group it is in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub enum ContactCache {
     /// Of a pair under the local response.
     Pair(PairCache),
@@ -37,7 +37,7 @@ impl ContactCache {
 }
 
 /// What a group ended a tick with.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct IslandCache {
     /// Places of its bodies, ascending.
     pub(super) members: Vec<u32>,

@@ -4,7 +4,7 @@
 pub const WORKERS_MAX: usize = 64;
 
 /// Some of the workers, which are numbered from 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct WorkerSet(u64);
 
 impl WorkerSet {

@@ -13,7 +13,7 @@ use crate::base::time::Tick;
 pub type StartedFlight<D> = (BodyIndex, Tick, Option<<D as Dynamics>::Flight>);
 
 /// What a handler wants done.
-pub struct Effects<D: Dynamics + ?Sized> {
+pub struct Effects<D: Dynamics> {
     /// Flights of these bodies that begin after a tick are taken out of the log.
     pub(super) flights_retracted: Vec<(BodyIndex, Tick)>,
     /// Flights are added to the log.
@@ -26,7 +26,7 @@ pub struct Effects<D: Dynamics + ?Sized> {
     pub(super) messages: Vec<(EntityId, Message<D>)>,
 }
 
-impl<D: Dynamics + ?Sized> Default for Effects<D> {
+impl<D: Dynamics> Default for Effects<D> {
     fn default() -> Self {
         Effects {
             flights_retracted: Vec::new(),
@@ -50,7 +50,7 @@ impl<D: Dynamics> Clone for Effects<D> {
     }
 }
 
-impl<D: Dynamics + ?Sized> Effects<D> {
+impl<D: Dynamics> Effects<D> {
     /// Whether nothing is to be done.
     pub fn is_empty(&self) -> bool {
         self.flights_retracted.is_empty()

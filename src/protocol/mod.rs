@@ -25,23 +25,21 @@ mod gvt;
 mod history;
 mod membership;
 mod message;
-mod portrait;
 mod stats;
 mod tvht;
 
 pub use cluster::ClusterDirectory;
 pub use driver::{Context, Driver, Handled, Next};
 pub use dynamics::{
-    BodyIndex, CachedContact, Cluster, Dynamics, GhostToSend, PartnerKey, RemoteContact, Response,
-    ResponseInput, Seen, SharedTick,
+    BodyIndex, CachedContact, Cluster, ContactCounts, Dynamics, GhostToSend, PartnerKey, RemoteContact,
+    Response, ResponseInput, SharedTick, Wire,
 };
 pub use effects::{Effects, Shell, StartedFlight};
 pub use entity::{Entity, Limits, Plan, WriteResult};
 pub use fault::Fault;
 pub use gvt::{GvtService, VirtualTimes};
 pub use membership::{Membership, MembershipChange};
-pub use message::{At, EntityId, Message, Migration, Version};
-pub use portrait::{Named, Painter};
+pub use message::{At, EntityId, Message, Migration, Serial, Version};
 pub use stats::Stats;
 pub use tvht::{
     Aabb32, Bucket, Cell, CellCover, CellRange, CellSpan, Encounter, Entry, Grid, TableWrite, Track,

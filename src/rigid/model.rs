@@ -40,7 +40,7 @@ fn with_workspace<R>(work: impl FnOnce(&mut Workspace) -> R) -> R {
     done
 }
 
-/// The rigid bodies of a world; with islands, those bodies that stay in contact are solved together.
+/// The rigid bodies of a world; with islands, those bodies that stay in contact are solved is_island.
 #[derive(Clone)]
 pub struct RigidModel {
     /// The scene made ready to simulate.

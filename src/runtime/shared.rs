@@ -165,7 +165,7 @@ impl Shared {
         let clusters = self.clusters.iter().enumerate();
         let entity = |(at, cluster): (usize, &Vec<BodyIndex>)| {
             let entity = Entity::new(EntityId(at as u32), cluster.iter().map(start).collect());
-            if at < self.free { entity } else { entity.of_group() }
+            if at < self.free { entity } else { entity.of_island() }
         };
         let mut entities: Vec<Entity<RigidModel>> = clusters.map(entity).collect();
         for entry in known {

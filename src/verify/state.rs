@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use crate::base::time::Tick;
 use crate::protocol::GvtService;
-use crate::protocol::{BodyIndex, Bucket, Driver, Entity, EntityId, Message, Plan, Track, WriteResult};
+use crate::protocol::{
+    BodyIndex, Bucket, Driver, Entity, EntityId, Message, Plan, Track, Version, WriteResult,
+};
 use crate::protocol::{BucketQueue, TableRequest};
 use crate::runtime::directory::EntityDirectory;
 use crate::runtime::lvt_histogram::LvtHistogram;
@@ -16,7 +18,7 @@ use crate::verify::toy_model::{ToyInput, ToyModel, ToyPath};
 use crate::verify::trace::TraceLog;
 
 /// Who sends or gets something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum Endpoint {
     /// An entity.
     Entity(EntityId),
@@ -334,6 +336,6 @@ fn changes_nothing(mail: &Arc<Envelope>) -> bool {
 }
 
 /// A fixed order of the tracks in a cell.
-pub(super) fn order(track: &Track<ToyModel>) -> (EntityId, u32, Tick) {
-    (track.entity, track.version, track.first)
+pub(super) fn order(track: &Track<ToyModel>) -> (Version, Tick) {
+    (track.version, track.first)
 }

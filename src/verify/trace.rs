@@ -59,7 +59,7 @@ impl TraceLog {
                 format!(
                     "body {} of {} (version {})",
                     found.remote().0,
-                    found.other.entity,
+                    found.other.version.entity,
                     found.other.version
                 )
             });
@@ -114,7 +114,7 @@ fn mail_in_words(mail: &Envelope) -> String {
         Envelope::ToyInput { tick, act, .. } => format!("{} at tick {tick}", act_in_words(act)),
         Envelope::Request(request) => {
             let plan = request.plan();
-            format!("request of {}, ticks {} to {}", plan.entity, plan.first, plan.last)
+            format!("request of {}, ticks {} to {}", plan.version.entity, plan.first, plan.last)
         }
         Envelope::Reply(_, written) => {
             format!("written up to tick {}, {} contacts", written.last, written.found.len())

@@ -177,7 +177,7 @@ impl ModelState {
                 unlocked
             }
             Some(Passed::Done { plan, written, held }) => {
-                self.post(here, Endpoint::Entity(plan.entity), Envelope::Reply(plan, written));
+                self.post(here, Endpoint::Entity(plan.version.entity), Envelope::Reply(plan, written));
                 held
             }
         };
@@ -228,7 +228,7 @@ impl ModelState {
 
     /// Writes a plan into the shared table, with all its buckets locked.
     fn write(&mut self, config: &ModelConfig, plan: Plan<ToyModel>, gvt: Tick, notes: &mut TraceLog) {
-        let id = plan.entity;
+        let id = plan.version.entity;
         let mut search = TableWrite::new(&config.grid, &config.toy, plan, gvt);
         for number in search.buckets() {
             let queue = Arc::make_mut(&mut self.bucket_queues[number as usize]);

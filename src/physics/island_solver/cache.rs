@@ -3,7 +3,7 @@
 use crate::base::math::Vec3;
 
 /// Impulses at one point of contact.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct PointImpulse {
     /// Place of the body, and the partner as in [`crate::physics::island_solver::IslandContact`].
     pub pair: (u32, u32),
@@ -20,7 +20,7 @@ pub struct PointImpulse {
 }
 
 /// Impulses of one joint, row by row.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct JointImpulse {
     /// Its place in the world's list.
     pub joint: u32,
@@ -29,7 +29,7 @@ pub struct JointImpulse {
 }
 
 /// The impulses that a group ended a tick with.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Impulses {
     /// Ascending pairs, those with static objects after those of bodies.
     pub points: Vec<PointImpulse>,

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use crate::base::math::Vec3;
 
 /// The impulse that normal_impulse one point last tick.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct PointCache {
     /// Which point.
     pub feature: u64,
@@ -14,7 +14,7 @@ pub struct PointCache {
 }
 
 /// The friction of one patch last tick.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct PatchCache {
     /// Along the surface, N s, in the world.
     pub tangent_impulse: Vec3,
@@ -23,7 +23,7 @@ pub struct PatchCache {
 }
 
 /// Cached impulses and bounces of a pair that touched at the tick before.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct PairCache {
     /// Bounces since the pair began to touch; each makes the next one duller.
     pub bounces: u32,

@@ -5,7 +5,7 @@ use crate::base::ids::{BodyId, StaticId};
 use crate::physics::local_solver::row::Twist;
 
 /// The other side of a touch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Partner {
     /// Ordered first: sums run over bodies before static geometry.
     Body(BodyId),
@@ -15,7 +15,7 @@ pub enum Partner {
 
 /// The ghost of a body at a tick. A body that touches only one other has none to tell: the other side can
 /// work it out by itself.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct GhostState {
     /// Among how many touches it is split.
     pub touches: u32,

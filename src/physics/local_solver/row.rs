@@ -6,7 +6,7 @@ use crate::physics::shape::Shape;
 use crate::physics::world::BodyDef;
 
 /// Velocity and angular velocity.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Twist {
     /// m/s.
     pub v: Vec3,

@@ -31,7 +31,7 @@ pub(super) struct ClusterStats {
 impl ClusterStats {
     /// A response is settled. Who bounces off is gone again; who is held makes company.
     pub fn record<D: Dynamics>(&mut self, response: &Response<D>) {
-        self.encounters += u64::from(!response.told.is_empty() && response.is_resting);
+        self.encounters += u64::from(!response.ghosts.is_empty() && response.is_resting);
     }
 
     fn reset(&mut self, now: Tick) {
@@ -95,7 +95,7 @@ impl<D: Dynamics> Entity<D> {
         let latest = self.history.latest()?;
         let rank = |id: EntityId| directory.size(id).map(|size| (size, std::cmp::Reverse(id)));
         let mine = rank(self.id)?;
-        let others = latest.remotes.iter().map(|known| known.entity);
+        let others = latest.remotes.iter().map(|known| known.version.entity);
         others.filter(|other| rank(*other) > Some(mine)).max_by_key(|other| rank(*other))
     }
 

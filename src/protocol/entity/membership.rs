@@ -50,7 +50,7 @@ impl<D: Dynamics> Entity<D> {
         // contact to contact looks again when it gets there.
         limits.alone_until = boundary;
         let barrier =
-            if stops { Some(boundary) } else { self.together.then(|| boundary + membership.epoch()) };
+            if stops { Some(boundary) } else { self.is_island.then(|| boundary + membership.epoch()) };
         limits.last_tick = barrier.map_or(limits.last_tick, |barrier| limits.last_tick.min(barrier));
         None
     }
@@ -65,7 +65,7 @@ impl<D: Dynamics> Entity<D> {
     ) -> Option<Next<D>> {
         let mut migrations_out: BTreeMap<EntityId, Vec<BodyIndex>> = BTreeMap::new();
         for place in self.crew_at_lvt() {
-            let to = if self.together { change.moves.get(&place).copied() } else { change.joined_by(place) };
+            let to = if self.is_island { change.moves.get(&place).copied() } else { change.joined_by(place) };
             if let Some(to) = to.filter(|to| *to != self.id) {
                 migrations_out.entry(to).or_default().push(place);
             }
@@ -88,12 +88,12 @@ impl<D: Dynamics> Entity<D> {
     /// that decides will not be asked to join one.
     fn may_move(&self, tick: Tick) -> bool {
         let touched = || self.history.iter().any(|segment| segment.last == tick && segment.touches());
-        self.together || touched()
+        self.is_island || touched()
     }
 
     /// Whether somebody leaves it or joins it then.
     fn is_concerned(&self, change: &MembershipChange) -> bool {
-        match self.together {
+        match self.is_island {
             true => change.clusters.contains_key(&self.id),
             false => self.crew_at_lvt().any(|place| change.joined_by(place).is_some()),
         }

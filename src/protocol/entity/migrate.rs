@@ -14,7 +14,7 @@ use crate::protocol::message::{EntityId, Message, Migration};
 /// A cluster at a tick, what its pairs remember from the tick before, and whether somebody was held then.
 struct Present<D: Dynamics> {
     cluster: Cluster<D>,
-    memories: Vec<CachedContact<D>>,
+    caches: Vec<CachedContact<D>>,
     expects_contact: bool,
 }
 
@@ -63,9 +63,9 @@ impl<D: Dynamics> Entity<D> {
         out: &mut Effects<D>,
     ) {
         debug_assert!(self.can_migrate(gvt), "{} is not at {gvt}", self.id);
-        let Present { cluster: mut staying, memories, expects_contact } = self.present(gvt);
+        let Present { cluster: mut staying, caches, expects_contact } = self.present(gvt);
         let with = |side: &dyn Fn(&BodyIndex) -> bool| -> Vec<CachedContact<D>> {
-            memories.iter().filter(|known| concerns(known, side)).cloned().collect()
+            caches.iter().filter(|known| concerns(known, side)).cloned().collect()
         };
         let mut joins = Vec::with_capacity(migrations_out.len());
         for (bodies, to) in migrations_out {
@@ -73,13 +73,10 @@ impl<D: Dynamics> Entity<D> {
             let (leaving, rest) = staying.into_iter().partition(|(place, _)| leaves(place));
             staying = rest;
             let inputs = self.take_inputs_of(&leaves);
-            joins.push((
-                *to,
-                Migration { cluster: leaving, memories: with(&leaves), expects_contact, inputs },
-            ));
+            joins.push((*to, Migration { cluster: leaving, caches: with(&leaves), expects_contact, inputs }));
         }
         let left = with(&|place| staying.binary_search_by_key(place, |(own, _)| *own).is_ok());
-        self.begin_anew(gvt, Present { cluster: staying, memories: left, expects_contact }, out);
+        self.begin_anew(gvt, Present { cluster: staying, caches: left, expects_contact }, out);
         for (to, migration) in joins {
             for place in migration.bodies() {
                 self.given.insert(place, to);
@@ -102,8 +99,8 @@ impl<D: Dynamics> Entity<D> {
         }
         present.cluster.extend(migration.cluster);
         present.cluster.sort_by_key(|(place, _)| *place);
-        present.memories.extend(migration.memories);
-        present.memories.sort_by_key(CachedContact::key);
+        present.caches.extend(migration.caches);
+        present.caches.sort_by_key(CachedContact::key);
         present.expects_contact |= migration.expects_contact;
         for (tick, number, input) in migration.inputs {
             self.add_input(tick, number, input);
@@ -113,22 +110,21 @@ impl<D: Dynamics> Entity<D> {
 
     /// The cluster as it is at `tick`, where its timeline ends.
     fn present(&self, tick: Tick) -> Present<D> {
-        let none = Present { cluster: Cluster::<D>::new(), memories: Vec::new(), expects_contact: false };
+        let none = Present { cluster: Cluster::<D>::new(), caches: Vec::new(), expects_contact: false };
         match (self.history.latest(), &self.origin) {
             (Some(latest), _) if latest.last == tick => {
                 // Pairs remember only if they touched at the tick before: then the segment is one tick long.
                 let is_single = latest.first == tick;
-                let memories =
-                    latest.memories.as_deref().filter(|_| is_single).map_or(Vec::new(), <[_]>::to_vec);
+                let caches = latest.caches.as_deref().filter(|_| is_single).map_or(Vec::new(), <[_]>::to_vec);
                 Present {
                     cluster: latest.cluster().clone(),
-                    memories,
+                    caches,
                     expects_contact: is_single && latest.expects_contact,
                 }
             }
             (None, Some(origin)) if origin.first == tick => Present {
                 cluster: origin.cluster.clone(),
-                memories: origin.memories.clone(),
+                caches: origin.caches.clone(),
                 expects_contact: origin.expects_contact,
             },
             _ => none,
@@ -140,20 +136,20 @@ impl<D: Dynamics> Entity<D> {
         self.fossil_collect(tick);
         let lost = self.history.clear(tick, out);
         self.send_antievents(lost, out);
-        self.version += u32::from(!self.has(Fault::MigrationWithoutNewVersion));
+        self.version.number += u32::from(!self.has(Fault::MigrationWithoutNewVersion));
         self.changes += 1;
         self.base = tick;
         self.members = present.cluster.iter().map(|(place, _)| *place).collect();
         self.members.extend(self.inputs.values().flatten().map(|(_, action)| D::target(action)));
         self.members.sort_unstable();
         self.members.dedup();
-        let Present { cluster, memories, expects_contact } = present;
-        self.origin = Some(Origin { first: tick, cluster, memories, expects_contact });
-        self.recount(out);
+        let Present { cluster, caches, expects_contact } = present;
+        self.origin = Some(Origin { first: tick, cluster, caches, expects_contact });
+        self.publish_lvt(out);
     }
 }
 
-/// Whether a memory is about somebody of one side.
+/// Whether a cache is about somebody of one side.
 fn concerns<D: Dynamics>(known: &CachedContact<D>, side: &dyn Fn(&BodyIndex) -> bool) -> bool {
     let partner = match &known.partner {
         PartnerKey::Body(place) => side(place),

@@ -28,12 +28,12 @@ impl<D: Dynamics> Entity<D> {
                 out.messages.push((from, Message::Ack { serial, rejected: false }));
             }
             Message::Event { at, serial, mine, flight, yours } => {
-                let is_taken = self.on_event(from, at, mine, &flight, yours, out);
+                let is_taken = self.on_event(at, mine, &flight, yours, out);
                 let rejected = !is_taken && !self.has(Fault::NeverRejected);
                 out.messages.push((from, Message::Ack { serial, rejected }));
             }
             Message::Antievent { at, serial } => {
-                let about = |known: &ContactRecord<D>| known.entity == from && known.version == at.from;
+                let about = |known: &ContactRecord<D>| known.version == at.from;
                 self.forget(at.tick, at.to, about, out);
                 if self.has(Fault::AntieventUnacknowledged) {
                     return;
@@ -41,7 +41,7 @@ impl<D: Dynamics> Entity<D> {
                 out.messages.push((from, Message::Ack { serial, rejected: false }));
             }
             Message::GhostUpdate { at, serial, mine, ghost } => {
-                self.on_ghost_update(from, at, mine, ghost, out);
+                self.on_ghost_update(at, mine, ghost, out);
                 out.messages.push((from, Message::Ack { serial, rejected: false }));
             }
             Message::Migrate { serial, tick, migration } => {
@@ -55,11 +55,10 @@ impl<D: Dynamics> Entity<D> {
                 }
                 let debt = debt.expect("invariant: only what is pending_acks is answered");
                 let rejected = rejected && !self.has(Fault::RejectionIgnored);
-                if let Some((at, to, own, body)) = debt.event.filter(|_| rejected) {
+                if let Some((at, own, body)) = debt.event.filter(|_| rejected) {
                     // The other side has taken that back: there is no such contact.
-                    let about = |known: &ContactRecord<D>| {
-                        known.entity == to && known.version == at.to && known.remote.body == body
-                    };
+                    let about =
+                        |known: &ContactRecord<D>| known.version == at.to && known.remote.body == body;
                     self.forget_touch(at.tick, at.from, about, own, out);
                 }
             }
@@ -76,9 +75,9 @@ impl<D: Dynamics> Entity<D> {
     /// A deliberate fault: what has been answered already is acted on at last.
     pub(super) fn roll_back_late(&mut self, out: &mut Effects<D>) {
         if self.has(Fault::RollbackLater) {
-            for (from, message) in std::mem::take(&mut self.deferred) {
+            for (_, message) in std::mem::take(&mut self.deferred) {
                 if let Message::Event { at, mine, flight, yours, .. } = message {
-                    self.on_event(from, at, mine, &flight, yours, out);
+                    self.on_event(at, mine, &flight, yours, out);
                 }
             }
         }
@@ -86,7 +85,6 @@ impl<D: Dynamics> Entity<D> {
 
     fn on_event(
         &mut self,
-        from: EntityId,
         at: At,
         body: BodyIndex,
         flight: &D::Flight,
@@ -100,7 +98,7 @@ impl<D: Dynamics> Entity<D> {
         self.rollback_to(at.tick + u64::from(self.has(Fault::RollbackTooLate)), out);
         let keeps_response = self.has(Fault::ResponseKept);
         let segment = self.history.at(at.tick, at.to).expect("invariant: a cut keeps the tick it is for");
-        if note(&mut segment.remotes, (from, at.from), body, own, flight) {
+        if note(&mut segment.remotes, at.from, body, own, flight) {
             if !keeps_response {
                 segment.response = None;
             }
@@ -111,21 +109,12 @@ impl<D: Dynamics> Entity<D> {
         true
     }
 
-    fn on_ghost_update(
-        &mut self,
-        from: EntityId,
-        at: At,
-        body: BodyIndex,
-        ghost: Arc<D::Ghost>,
-        out: &mut Effects<D>,
-    ) {
+    fn on_ghost_update(&mut self, at: At, body: BodyIndex, ghost: Arc<D::Ghost>, out: &mut Effects<D>) {
         let is_final = self.has(Fault::GhostIgnored);
         let Some(segment) = self.history.at(at.tick, at.to).filter(|segment| segment.last == at.tick) else {
             return;
         };
-        let about = |known: &&mut ContactRecord<D>| {
-            known.entity == from && known.version == at.from && known.remote.body == body
-        };
+        let about = |known: &&mut ContactRecord<D>| known.version == at.from && known.remote.body == body;
         let Some(known) = segment.remotes.iter_mut().find(about) else { return };
         if is_final && known.remote.ghost.is_some() {
             return;
@@ -190,7 +179,7 @@ impl<D: Dynamics> Entity<D> {
         }
         let remotes = &segment.remotes;
         let mut sent_ghosts = std::mem::take(&mut segment.sent_ghosts);
-        sent_ghosts.retain(|sent| remotes.iter().any(|known| known.entity == sent.to));
+        sent_ghosts.retain(|sent| remotes.iter().any(|known| known.version.entity == sent.to));
         segment.sent_ghosts = sent_ghosts;
         self.changes += 1;
         self.stats.secondary_rollbacks += u64::from(self.lvt() > tick);
@@ -203,14 +192,14 @@ impl<D: Dynamics> Entity<D> {
 /// Adds a touch with a remote to a list. Says whether that is news.
 pub(super) fn note<D: Dynamics>(
     remotes: &mut ThinVec<ContactRecord<D>>,
-    (entity, version): (EntityId, Version),
+    version: Version,
     body: BodyIndex,
     own: BodyIndex,
     flight: &D::Flight,
 ) -> bool {
     // In a fixed order, so that the order in which news comes leaves no trace.
-    let key = |known: &ContactRecord<D>| (known.entity, known.version, known.remote.body);
-    match remotes.binary_search_by_key(&(entity, version, body), key) {
+    let key = |known: &ContactRecord<D>| (known.version, known.remote.body);
+    match remotes.binary_search_by_key(&(version, body), key) {
         Ok(at) => {
             let touches = &mut remotes[at].remote.touches;
             let news = touches.binary_search(&own);
@@ -221,7 +210,7 @@ pub(super) fn note<D: Dynamics>(
         }
         Err(at) => {
             let remote = RemoteContact { body, flight: flight.clone(), touches: vec![own], ghost: None };
-            remotes.insert(at, ContactRecord { entity, version, remote });
+            remotes.insert(at, ContactRecord { version, remote });
             true
         }
     }

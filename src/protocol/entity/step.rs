@@ -157,7 +157,7 @@ impl<D: Dynamics> Entity<D> {
         let bound = until.min(reach).max(first);
         let is_held = limits.adaptive && self.is_held();
         // Who is held most likely touches at the next tick as well. Looking there twice would be once too often.
-        let own_touch = if is_held || self.together {
+        let own_touch = if is_held || self.is_island {
             Some(first)
         } else {
             dynamics.first_own_touch(&cluster, first, bound)
@@ -181,7 +181,6 @@ impl<D: Dynamics> Entity<D> {
         self.writing = true;
         self.planned = (self.version, first);
         Plan {
-            entity: self.id,
             version: self.version,
             first,
             last,
@@ -210,17 +209,17 @@ impl<D: Dynamics> Entity<D> {
             return (Vec::new(), None);
         };
         let most = (BODY_TICKS_PER_WRITE_MAX / cluster.len().max(1) as u64).max(1);
-        let mut memories = known.memories.clone();
+        let mut caches = known.caches.clone();
         let mut planned_ticks: Vec<PlannedTick<D>> = Vec::new();
         for tick in first..=respond_until.min(until).min(first + most) {
             let cluster = planned_ticks.last().map_or(cluster, |planned| &planned.cluster);
-            let input = ResponseInput { cluster, memories: &memories, remotes: &[], together: self.together };
+            let input = ResponseInput { cluster, caches: &caches, remotes: &[], is_island: self.is_island };
             let response = Box::new(dynamics.respond(tick, &input));
             self.stats.responses += 1;
             if tick == until || tick == first + most || !is_holding(&response, cluster.len()) {
                 return (planned_ticks, Some(response));
             }
-            memories = response.memories.clone();
+            caches = response.caches.clone();
             let cluster = after(&response, cluster);
             planned_ticks.push(PlannedTick { response, cluster });
         }
@@ -257,10 +256,10 @@ impl<D: Dynamics> Entity<D> {
     fn respond(&mut self, dynamics: &D) -> bool {
         let latest = self.history.latest_mut().expect("invariant: it has written before");
         if latest.response.is_none() {
-            latest.response = Some(Box::new(latest.respond(dynamics, self.together)));
+            latest.response = Some(Box::new(latest.respond(dynamics, self.is_island)));
             self.stats.responses += 1;
         }
-        latest.response.as_ref().is_some_and(|response| response.complete)
+        latest.response.as_ref().is_some_and(|response| response.has_all_ghosts)
     }
 
     /// Tells those it touches what they cannot work out by themselves, if it has not told them already.
@@ -269,22 +268,25 @@ impl<D: Dynamics> Entity<D> {
         let latest = self.history.latest_mut().expect("invariant: it has written before");
         let Some(response) = &latest.response else { return };
         let mut due: Vec<(EntityId, Version, BodyIndex, Arc<D::Ghost>)> = Vec::new();
-        for told in &response.told {
+        for told in &response.ghosts {
             for known in latest.remotes.iter().filter(|known| known.remote.touches.contains(&told.own)) {
                 let theirs = |key: &PartnerKey| match key {
-                    PartnerKey::Body(place) => {
-                        latest.remotes.iter().any(|k| k.entity == known.entity && k.remote.body == *place)
-                    }
+                    PartnerKey::Body(place) => latest
+                        .remotes
+                        .iter()
+                        .any(|k| k.version.entity == known.version.entity && k.remote.body == *place),
                     PartnerKey::Static(_) | PartnerKey::Island => false,
                 };
-                let sent =
-                    latest.sent_ghosts.iter().find(|sent| sent.own == told.own && sent.to == known.entity);
+                let sent = latest
+                    .sent_ghosts
+                    .iter()
+                    .find(|sent| sent.own == told.own && sent.to == known.version.entity);
                 // Who touches only them needs no telling: they can work it out. Once told, always told.
                 let needed = sent.is_some() || !told.partners.iter().all(theirs);
                 let is_news = sent.is_none_or(|sent| !is_final && !D::same_ghost(&sent.ghost, &told.ghost));
-                let twice = due.iter().any(|(to, _, own, _)| *to == known.entity && *own == told.own);
+                let twice = due.iter().any(|(to, _, own, _)| *to == known.version.entity && *own == told.own);
                 if needed && is_news && !twice {
-                    due.push((known.entity, known.version, told.own, told.ghost.clone()));
+                    due.push((known.version.entity, known.version, told.own, told.ghost.clone()));
                 }
             }
         }
@@ -320,15 +322,15 @@ impl<D: Dynamics> Entity<D> {
         if plan.changes != self.changes && !self.has(Fault::VoidPlanKept) {
             out.tracks_retracted.push((written.track, plan.first));
             // Somebody may have met the void track already: their version must never come back.
-            self.version += u32::from(!self.has(Fault::VersionReused));
+            self.version.number += u32::from(!self.has(Fault::VersionReused));
             return;
         }
-        let (mut memories, mut expects_contact) = match (self.history.latest(), &self.origin) {
+        let (mut caches, mut expects_contact) = match (self.history.latest(), &self.origin) {
             (Some(latest), _) => latest
                 .response
                 .as_ref()
-                .map_or((None, false), |response| (Some(response.memories.clone()), response.is_resting)),
-            (None, Some(origin)) => (Some(origin.memories.clone().into()), origin.expects_contact),
+                .map_or((None, false), |response| (Some(response.caches.clone()), response.is_resting)),
+            (None, Some(origin)) => (Some(origin.caches.clone().into()), origin.expects_contact),
             (None, None) => (None, false),
         };
         let flights_started = plan.departures.into_iter();
@@ -339,16 +341,15 @@ impl<D: Dynamics> Entity<D> {
             let at = At { tick: written.last, from: plan.version, to: other.version };
             let flight =
                 written.track.flight_of(own, written.last).expect("invariant: own is of the cluster");
-            let serial = self.await_ack(PendingAck { event: Some((at, other.entity, own, *body)) });
+            let serial = self.await_ack(PendingAck { event: Some((at, own, *body)) });
             self.stats.events += 1;
             let event = Message::Event { at, serial, mine: own, flight: flight.clone(), yours: *body };
-            out.messages.push((other.entity, event));
+            out.messages.push((other.version.entity, event));
             if self.has(Fault::DetectorDoesNotApply) {
                 continue;
             }
-            let theirs = (other.entity, other.version);
             let is_news =
-                crate::protocol::entity::receive::note(&mut remotes, theirs, *body, own, their_flight);
+                crate::protocol::entity::receive::note(&mut remotes, other.version, *body, own, their_flight);
             self.stats.repeated_events += u64::from(!is_news);
         }
         let flown = written.last + 1 - plan.first;
@@ -372,7 +373,7 @@ impl<D: Dynamics> Entity<D> {
                 // Somebody is met on the way: what was worked out from here on was in vain, or can wait.
                 break;
             }
-            let (then, is_resting) = (planned.response.memories.clone(), planned.response.is_resting);
+            let (then, is_resting) = (planned.response.caches.clone(), planned.response.is_resting);
             let flights_started =
                 departures(&planned.response).map(|(place, flight)| (place, first + 1, flight));
             out.flights_started.extend(flights_started);
@@ -381,7 +382,7 @@ impl<D: Dynamics> Entity<D> {
                 first,
                 last: first,
                 track: written.track.clone(),
-                memories: memories.replace(then),
+                caches: caches.replace(then),
                 expects_contact: std::mem::replace(&mut expects_contact, is_resting),
                 own_touch: Some(first),
                 remotes: ThinVec::new(),
@@ -397,20 +398,20 @@ impl<D: Dynamics> Entity<D> {
             first,
             last: written.last,
             track: written.track,
-            memories,
+            caches,
             expects_contact,
             own_touch,
             remotes,
             sent_ghosts: ThinVec::new(),
             response: plan.response.filter(|_| is_last),
         });
-        self.recount(out);
+        self.publish_lvt(out);
     }
 }
 
 /// Whether a response lets expect a touch at the next tick: somebody is held, or among many somebody touched.
 fn is_holding<D: Dynamics>(response: &Response<D>, bodies: usize) -> bool {
-    response.is_resting || bodies > LARGE_CLUSTER && response.seen.touches > 0
+    response.is_resting || bodies > LARGE_CLUSTER && response.counts.contacts > 0
 }
 
 /// The cluster as it flies after a response.

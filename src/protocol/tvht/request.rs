@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::protocol::{Bucket, Dynamics, Fault, Painter, Plan, TableWrite, WriteResult};
+use crate::protocol::{Bucket, Dynamics, Fault, Plan, TableWrite, WriteResult};
 
 /// A plan that travels from bucket to bucket, holding each it has passed.
 #[derive(Clone)]
@@ -33,11 +33,6 @@ impl<D: Dynamics> TableRequest<D> {
     /// The plan it carries.
     pub fn plan(&self) -> &Plan<D> {
         self.search.plan()
-    }
-
-    /// Takes down everything but the plan, which its entity takes down.
-    pub(crate) fn portray(&self, painter: &mut impl Painter<D>) {
-        self.search.portray(painter);
     }
 }
 
