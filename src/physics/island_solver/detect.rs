@@ -154,8 +154,6 @@ pub fn find_contact(
 /// A quick way to tell that a body is far above a plane.
 #[inline]
 fn is_clear_of(body: &BodyDef, state: &BodyState, object: &Placed, reach: f64) -> bool {
-    match object.shape {
-        Shape::HalfSpace { normal } => (object.q * normal).dot(&(state.x - object.x)) > body.radius + reach,
-        _ => false,
-    }
+    let Shape::HalfSpace(plane) = object.shape else { return false };
+    (object.q * plane.normal).dot(&(state.x - object.x)) > body.radius + reach
 }
