@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::base::math::Vec3;
 use crate::overlap::WorkerSet;
 use crate::physics::World;
 use crate::physics::island_solver::{Impulses, IslandContact, PointImpulse, order};
@@ -81,7 +80,7 @@ impl IslandCache {
         pairs.sort_by_key(|(pair, _)| *pair);
         pairs.dedup_by_key(|(pair, _)| *pair);
         for (pair, memory) in pairs {
-            points.extend(translated(pair, memory));
+            points.extend(memory.to_point_impulses(pair));
         }
         // Stable: the points of a pair keep their order.
         points.sort_by_key(|point: &PointImpulse| order(point.pair));
@@ -107,34 +106,15 @@ fn beginning_with(impulses: &Impulses, place: u32) -> impl Iterator<Item = &Poin
     })
 }
 
-/// What a pair remembers of the local response, in the words of the group solver: the load of a pile is carried on
-/// from one to the other.
-fn translated(pair: (u32, u32), memory: &PairCache) -> impl Iterator<Item = PointImpulse> {
-    let all: f64 = memory.points.iter().map(|point| point.normal_impulse).sum();
-    // Where there are several patches it is not known which point belongs to which.
-    let tangent_impulse = match memory.patches.as_slice() {
-        [only] if all > 0.0 => only.tangent_impulse / all,
-        _ => Vec3::zeros(),
-    };
-    memory.points.iter().map(move |point| PointImpulse {
-        pair,
-        feature: point.feature,
-        normal: point.normal_impulse,
-        tangent: tangent_impulse * point.normal_impulse,
-        parting: 0.0,
-        // Known by its feature alone: nothing is near this.
-        point: Vec3::repeat(f64::INFINITY),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::math::Vec3;
     use crate::physics::local_solver::{PatchCache, PointCache};
 
     fn point(pair: (u32, u32), normal: f64) -> PointImpulse {
         let (tangent, point) = (Vec3::zeros(), Vec3::zeros());
-        PointImpulse { pair, feature: 0, normal, tangent, parting: 0.0, point }
+        PointImpulse { pair, feature: 0, normal, tangent, separation: 0.0, point }
     }
 
     fn group(members: &[u32], pairs: &[(u32, u32)]) -> Arc<IslandCache> {
