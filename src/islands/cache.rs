@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::math::Vec3;
 use crate::overlap::WorkerSet;
 use crate::physics::World;
 use crate::physics::island_solver::{Impulses, IslandContact, PointImpulse, order};
@@ -82,7 +81,7 @@ impl IslandCache {
         pairs.sort_by_key(|(pair, _)| *pair);
         pairs.dedup_by_key(|(pair, _)| *pair);
         for (pair, cache) in pairs {
-            points.extend(from_local_solver(pair, cache));
+            points.extend(cache.to_point_impulses(pair));
         }
         // Stable: the points of a pair keep their order.
         points.sort_by_key(|point: &PointImpulse| order(point.pair));
@@ -108,34 +107,15 @@ fn beginning_with(impulses: &Impulses, body: u32) -> impl Iterator<Item = &Point
     })
 }
 
-/// The cache of the local solver as impulses of the island solver, so that a pile keeps its load when it becomes an
-/// island.
-fn from_local_solver(pair: (u32, u32), cache: &PairCache) -> impl Iterator<Item = PointImpulse> {
-    let all: f64 = cache.points.iter().map(|point| point.normal_impulse).sum();
-    // With several patches it is not known to which of them a point belongs.
-    let tangent_impulse = match cache.patches.as_slice() {
-        [only] if all > 0.0 => only.tangent_impulse / all,
-        _ => Vec3::zeros(),
-    };
-    cache.points.iter().map(move |point| PointImpulse {
-        pair,
-        feature: point.feature,
-        normal: point.normal_impulse,
-        tangent: tangent_impulse * point.normal_impulse,
-        parting: 0.0,
-        // The cache has no position. No point is near this one, so it is matched by its feature alone.
-        point: Vec3::repeat(f64::INFINITY),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::math::Vec3;
     use crate::physics::local_solver::{PatchCache, PointCache};
 
     fn point(pair: (u32, u32), normal: f64) -> PointImpulse {
         let (tangent, point) = (Vec3::zeros(), Vec3::zeros());
-        PointImpulse { pair, feature: 0, normal, tangent, parting: 0.0, point }
+        PointImpulse { pair, feature: 0, normal, tangent, separation: 0.0, point }
     }
 
     fn island(members: &[u32], pairs: &[(u32, u32)]) -> Arc<IslandCache> {

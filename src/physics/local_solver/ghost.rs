@@ -2,7 +2,7 @@
 //! velocities after each round and iteration.
 
 use crate::base::ids::{BodyId, StaticId};
-use crate::physics::local_solver::row::Twist;
+use crate::physics::contact::Velocity;
 
 /// The other side of a touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -21,15 +21,15 @@ pub struct GhostState {
     pub touches: u32,
     /// Whom it names in each round, and its velocities after it. Rounds after the last in which it named
     /// somebody or changed are left out.
-    pub rounds: Vec<(Option<Partner>, Twist)>,
+    pub rounds: Vec<(Option<Partner>, Velocity)>,
     /// Its velocities before each iteration over resting touches.
-    pub rested: Vec<Twist>,
+    pub rested: Vec<Velocity>,
 }
 
 impl GhostState {
     /// Equal to the bit. Numbers that merely compare equal, such as zero and minus zero, are not.
     pub fn same_bits(&self, other: &GhostState) -> bool {
-        let same = |a: &Twist, b: &Twist| a.to_bits() == b.to_bits();
+        let same = |a: &Velocity, b: &Velocity| a.to_bits() == b.to_bits();
         self.touches == other.touches
             && self.rounds.len() == other.rounds.len()
             && self.rested.len() == other.rested.len()
@@ -38,7 +38,7 @@ impl GhostState {
     }
 
     /// Velocities after `round`, which counts from 1; `start` are those before the first.
-    pub(super) fn after_round(&self, round: u32, start: Twist) -> Twist {
+    pub(super) fn after_round(&self, round: u32, start: Velocity) -> Velocity {
         let known = self.rounds.len().min(round as usize);
         known.checked_sub(1).map_or(start, |last| self.rounds[last].1)
     }
