@@ -26,7 +26,7 @@ fn pit(aim: u32) -> Scene {
     (scene.name, scene.seconds) = ("pit".into(), 5.0);
     let wall = |normal, position| StaticObject::new(Shape::HalfSpace { normal }, position);
     scene.statics = vec![
-        crate::scenes::lvt_min(),
+        crate::scenes::floor(),
         wall([1.0, 0.0, 0.0], [-1.7, 0.0, 0.0]),
         wall([-1.0, 0.0, 0.0], [1.7, 0.0, 0.0]),
         wall([0.0, 0.0, 1.0], [0.0, 0.0, -1.7]),
@@ -56,7 +56,7 @@ struct Pile {
     top: f64,
     /// Mean speed, m/s.
     speed: f64,
-    /// Energy against the lvt_min, per ball, in units of what lifts a ball by its radius.
+    /// Energy against the floor, per ball, in units of what lifts a ball by its radius.
     energy: f64,
     /// The deepest overlap of the whole run, metres.
     overlap: f64,
