@@ -5,7 +5,6 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use anachron::Simulation;
 use anachron::internals::base::math::{Vec3, rotation_exp};
 use anachron::internals::base::state::BodyState;
 use anachron::internals::physics::collision::kernels::{Placed, contact};
@@ -18,6 +17,7 @@ use anachron::internals::physics::{
 };
 use anachron::scenarios::{Request, build};
 use anachron::scene::{self, Body, Scene, StaticObject};
+use anachron::{Simulation, SyncMode};
 use criterion::{BatchSize, Criterion};
 
 fn main() {
@@ -102,7 +102,7 @@ fn response(criterion: &mut Criterion) {
         let request =
             Request { sets: vec![("shape".into(), shape.into())], seconds: Some(2.0), ..Request::default() };
         let simulation = Simulation::new(&build("stack", &request).expect("the scenario exists"));
-        let simulation = simulation.expect("the scenario is valid");
+        let simulation = simulation.expect("the scenario is valid").sync(SyncMode::Sequential);
         let world = simulation.world();
         let (bodies, pairs) = settled(&simulation);
         let mut solver = LocalSolver::default();

@@ -55,7 +55,7 @@ impl BodyState {
 
     /// Whether every number is finite.
     pub fn is_finite(&self) -> bool {
-        // Zero times what is not finite is not zero. Without branches: every body of every frame is asked.
+        // Zero times a number that is not finite is not zero. Without branches: this runs for every body of every frame.
         self.to_array().iter().map(|n| n * 0.0).sum::<f64>() == 0.0
     }
 }

@@ -48,7 +48,7 @@ pub(super) struct Arguments {
     /// What colours show: `body` (which one it is) or `speed`
     #[arg(long, value_name = "WHAT", default_value = "body")]
     color: ColorBy,
-    /// Show one frame in so many; as many as viewers can show if not given. Animations only
+    /// Show every Nth frame; as many as viewers can show if not given. Animations only
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     every: Option<u32>,
     /// Pictures per second; real time if not given. Animations only

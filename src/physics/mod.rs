@@ -9,6 +9,7 @@
 
 mod bodies;
 pub mod collision;
+pub mod contact;
 pub mod energy;
 mod flight;
 mod input;

@@ -14,7 +14,7 @@ use crate::verify::toy_model::mix;
 use crate::verify::trace::{replay, script_text};
 
 /// No more than so many states of one world: about two gigabytes.
-const STATES_MAX: u64 = 3_000_000;
+pub const STATES_MAX: u64 = 3_000_000;
 /// A world in which a random way broke a property is looked at this far for a shorter way.
 const SHORTER_MAX: u64 = 150_000;
 
@@ -24,6 +24,10 @@ const WALKS: usize = 16;
 /// What has been checked so far.
 #[derive(Clone, Debug, Default)]
 pub struct Campaign {
+    /// Configurations that are to be explored; 0 if that is not known beforehand.
+    pub announced: u64,
+    /// Random schedules that are to be run; without end if nothing is given.
+    pub schedules_max: Option<u64>,
     /// Worlds that were seen in full.
     pub worlds: u64,
     /// Worlds that were begun and not finished.
@@ -65,6 +69,12 @@ pub struct Counterexample {
 pub type GoOn<'a> = dyn FnMut(&Campaign) -> bool + Send + 'a;
 
 impl Campaign {
+    /// Number of small, or of larger, configurations that [`Campaign::families`] explores.
+    pub fn configs(larger: bool) -> u64 {
+        let list = if larger { LARGER } else { SMALL };
+        list.iter().map(|family| family.seeds.len() as u64).sum()
+    }
+
     /// Looks at all small worlds, or at all larger ones. Says whether it came to their end.
     pub fn families(&mut self, fault: Fault, larger: bool, go_on: &mut GoOn) -> bool {
         let list = if larger { LARGER } else { SMALL };
@@ -128,11 +138,12 @@ impl Campaign {
 
     /// Goes random ways through random worlds, from a seed on.
     pub fn at_random(&mut self, seed: u64, request: &ConfigRequest, go_on: &mut GoOn) {
-        for first in (0u64..).step_by(WALKS) {
+        let end = self.schedules_max.unwrap_or(u64::MAX);
+        for first in (0..end).step_by(WALKS) {
             if !go_on(self) {
                 return;
             }
-            let walks: Vec<(u64, ModelConfig, Walked)> = (first..first + WALKS as u64)
+            let walks: Vec<(u64, ModelConfig, Walked)> = (first..end.min(first + WALKS as u64))
                 .into_par_iter()
                 .map(|number| {
                     let world = mix(&[seed, number]);

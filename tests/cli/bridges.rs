@@ -24,12 +24,12 @@ fn groups_are_told_about() {
     let sandbox = Sandbox::new();
     let told = sandbox.json(&PYRAMID);
     let bridge = &told["bridge"];
-    assert_eq!((&bridge["groups"], &bridge["workers"]), (&1.into(), &1.into()), "{bridge}");
-    assert_eq!((&bridge["joined"], &bridge["freed"]), (&told["bodies"], &0.into()), "{bridge}");
+    assert_eq!((&bridge["islands"], &bridge["workers"]), (&1.into(), &1.into()), "{bridge}");
+    assert_eq!((&bridge["bodies_joined"], &bridge["bodies_freed"]), (&told["bodies"], &0.into()), "{bridge}");
     assert!(bridge["body_ticks"].as_u64().unwrap() > 1000, "{bridge}");
     assert!(sandbox.json(&["run", "stack", "--seconds", "0.1"])["bridge"].is_null());
     let ended = sandbox.run(&PYRAMID);
-    for part in ["1 group of 28 bodies", "28 joined, 0 came free"] {
+    for part in ["1 island of 28 bodies", "28 bodies joined, 0 left"] {
         assert!(ended.stderr.contains(part), "{part} is missing in {ended:?}");
     }
 }

@@ -7,6 +7,7 @@ mod bad_input;
 mod bench;
 mod bridges;
 mod interrupts;
+mod json;
 mod pictures;
 mod program;
 mod recordings;

@@ -40,7 +40,7 @@ fn scenes_with_joints_are_run_by_workers_unless_told_otherwise() {
     let told = sandbox.json(&["run", "chain.toml"]);
     assert_eq!(told["sync"], "overlap");
     assert_eq!(told["overlap"]["workers"], 2);
-    assert!(told["overlap"]["violation"]["max_m"].as_f64().unwrap() < 0.05);
+    assert!(told["overlap"]["joint_gaps"]["max_m"].as_f64().unwrap() < 0.05);
     let one = sandbox.json(&["run", "chain.toml", "--workers", "1", "--cores", "1"]);
     assert_eq!(one["overlap"]["workers"], 1);
     let checked = sandbox.good(&["check", "chain.toml"]);

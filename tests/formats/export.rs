@@ -18,7 +18,7 @@ fn named_body(name: &str, shape: Shape, position: [f64; 3]) -> Body {
     Body { name: Some(name.to_owned()), ..Body::new(shape, position) }
 }
 
-/// One body of every shape above a lvt_min, a wall and a piece of mesh.
+/// One body of every shape above a floor, a wall and a piece of mesh.
 fn every_shape() -> Scene {
     let hull = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].to_vec();
     let mut scene = Scene { name: "every shape".to_owned(), seconds: 1.0, ..Scene::default() };

@@ -195,12 +195,12 @@ fn ids_are_unique_per_kind_given_or_not() {
     assert_refused(
         |s| s.bodies[0].id = Some(1),
         "body[1].id",
-        "has the id 1, its place in the list, and so has body[0]",
+        "has the id 1, its index in the list, and so has body[0]",
     );
     assert_refused(
         |s| s.statics[1].id = Some(0),
         "static[1].id",
-        "and so has static[0], its place in the list",
+        "and so has static[0], its index in the list",
     );
     assert_refused(
         |s| (s.bodies[0].id, s.bodies[1].id) = (Some(9), Some(9)),

@@ -4,6 +4,7 @@ use crate::base::aabb::Aabb;
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
 use crate::physics::collision::kernels::{Manifold, Placed, contact};
+use crate::physics::contact::STATIC_PARTNER;
 use crate::physics::island_solver::candidates::CandidateList;
 use crate::physics::island_solver::filter::CollisionFilter;
 use crate::physics::{BodyDef, Shape, World};
@@ -21,7 +22,7 @@ pub struct IslandContact {
 
 impl IslandContact {
     /// Added to the places of static objects.
-    pub const STATIC: u32 = 1 << 31;
+    pub const STATIC: u32 = STATIC_PARTNER;
 
     /// The pair of bodies, unless one is static.
     pub fn bodies(&self) -> Option<(u32, u32)> {
