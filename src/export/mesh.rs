@@ -8,9 +8,9 @@ use parry3d::shape::Cuboid as ParryCuboid;
 use crate::base::math::{Vec3, from_parry};
 use crate::physics::shape::{Capsule, Cuboid, Cylinder, Hull, Mesh, Ring, Shape, Sphere};
 
-/// Corners of a circle.
+/// Corners of a circle. Not tuned.
 const SEGMENTS: u32 = 32;
-/// Corners of a quarter circle from equator to pole.
+/// Corners of a quarter circle from equator to pole. Not tuned.
 const STACKS: u32 = 8;
 
 /// A surface of triangles with a normal at every vertex.
@@ -23,15 +23,15 @@ pub(super) struct TriangleMesh {
 /// A form in its simplest size. Shapes of one form differ by a scale only and can share a mesh.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Form {
-    /// Of radius one.
+    /// A ball of radius one.
     Sphere,
-    /// Of half size one.
+    /// A cube of half size one.
     Box,
-    /// Of radius one, with half the length of its straight part as the bits of a number.
+    /// A capsule of radius one, with half the length of its straight part as the bits of a number.
     Capsule(u64),
-    /// Of radius and half height one.
+    /// A cylinder of radius and half height one.
     Cylinder,
-    /// Of radius one, with the radius of its tube as the bits of a number.
+    /// A ring of radius one, with the radius of its tube as the bits of a number.
     Ring(u64),
     /// Two by two, facing +Y: as much of a half-space as can be shown.
     Plane,
@@ -69,7 +69,7 @@ impl Form {
         }
     }
 
-    /// What it is called in an export.
+    /// The name of the form in an export.
     pub fn name(&self) -> &'static str {
         match self {
             Form::Sphere => "sphere",
@@ -82,7 +82,7 @@ impl Form {
         }
     }
 
-    /// Its surface.
+    /// The surface of the form.
     pub fn mesh(&self) -> TriangleMesh {
         match self {
             Form::Sphere => revolved(&round_profile(0.0)),
@@ -126,7 +126,7 @@ struct Hoop {
     normal: [f64; 2],
 }
 
-/// Rings of a ball of radius one whose halves are pulled apart, from the lower pole to the upper.
+/// Circles of a ball of radius one with its halves `half_height` away from the middle, from the lower pole to the upper.
 fn round_profile(half_height: f64) -> Vec<Hoop> {
     let hoop = |step: u32, side: f64| {
         let (sin, cos) = libm::sincos(FRAC_PI_2 * f64::from(step) / f64::from(STACKS));
@@ -164,7 +164,7 @@ fn revolved(profile: &[Hoop]) -> TriangleMesh {
     for (band, rings) in (0..).zip(profile.windows(2)) {
         let (lower, upper) = (rings[0], rings[1]);
         if lower.radius == upper.radius && lower.height == upper.height {
-            continue; // an edge: two normals at one place
+            continue; // an edge: two normals at one point
         }
         for segment in 0..SEGMENTS {
             let next = (segment + 1) % SEGMENTS;
@@ -219,7 +219,7 @@ mod tests {
         mesh.triangles.iter().map(|t| at(t[0]).dot(&at(t[1]).cross(&at(t[2]))) / 6.0).sum()
     }
 
-    /// Every edge must be used once in each direction, vertices at one place being one.
+    /// Every edge must be used once in each direction; vertices at the same position count as one.
     fn assert_closed(mesh: &TriangleMesh) {
         let key = |index: u32| mesh.positions[index as usize].map(|n| (n + 0.0).to_bits());
         let mut edges = BTreeMap::new();

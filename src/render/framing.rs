@@ -43,7 +43,7 @@ impl Seen {
 pub(super) struct Focus {
     /// Everything that has to be in the picture: points with a radius around them.
     pub points: Vec<(Vec3, f64)>,
-    /// Places of the bodies that count.
+    /// Positions of the bodies that count.
     pub bodies: Vec<Vec3>,
     /// Bounds of those bodies.
     pub bounds: Aabb,
@@ -65,10 +65,10 @@ pub(super) struct Framing {
     bodies: Vec<(BodyId, Vec3, f64)>,
     /// Points on each static object that is no landscape.
     scenery: Vec<(usize, Vec<Vec3>)>,
-    /// Where the scene takes place at the start.
+    /// Bounds of the bodies at the start.
     core: Aabb,
     /// The same with the scenery.
-    place: Aabb,
+    extent: Aabb,
     /// Bodies outside of this have left the scene.
     reach: Aabb,
     near: Vec<Option<Aabb>>,
@@ -92,15 +92,15 @@ impl Framing {
         let core = bounds_without_outliers(&start).or_else(|| union(finite().map(|s| s.1))).unwrap_or(UNIT);
         let scenery = finite().filter(|(_, s)| diagonal(s) <= SCENERY * diagonal(&core));
         let share = OUTLINE_POINTS.min(OUTLINE_POINTS_ALL / statics.len().max(1));
-        let place = union(scenery.clone().map(|s| s.1).chain([core])).unwrap_or(UNIT);
-        let size = (place.max - place.min).max();
-        let mut reach = place.grown(size);
-        reach.min.y = place.min.y - BOTTOMLESS * size;
+        let extent = union(scenery.clone().map(|s| s.1).chain([core])).unwrap_or(UNIT);
+        let size = (extent.max - extent.min).max();
+        let mut reach = extent.grown(size);
+        reach.min.y = extent.min.y - BOTTOMLESS * size;
         let scenery = scenery.map(|(index, _)| (index, outline(&statics[index], share))).collect();
         let unseen = vec![None; bodies.len()];
         Framing {
             core,
-            place,
+            extent,
             reach,
             near: unseen.clone(),
             anywhere: unseen,
@@ -138,17 +138,17 @@ impl Framing {
         let mut radii: Vec<f64> = seen.iter().map(|seen| seen.radius).collect();
         radii.sort_by(f64::total_cmp);
         let body_radius = radii.get(radii.len() / 2).copied().unwrap_or(0.1 * diagonal(&bounds));
-        // A body all alone needs room around it to be understood.
+        // A single body needs some space around it in the picture.
         let middle = (bounds.min + bounds.max) * 0.5;
-        let room = Aabb::about(middle, Vec3::repeat(2.2 * body_radius));
-        let mut points: Vec<_> = corners(&room).map(|p| (p, 0.0)).into();
+        let space = Aabb::about(middle, Vec3::repeat(2.2 * body_radius));
+        let mut points: Vec<_> = corners(&space).map(|p| (p, 0.0)).into();
         for seen in &seen {
             let moved = seen.centres.min != seen.centres.max;
-            let places = if moved { &corners(&seen.centres)[..] } else { &[seen.centres.min] };
-            points.extend(places.iter().map(|p| (*p, seen.radius)));
+            let positions = if moved { &corners(&seen.centres)[..] } else { &[seen.centres.min] };
+            points.extend(positions.iter().map(|p| (*p, seen.radius)));
         }
         let bodies = seen.iter().flat_map(|seen| [seen.centres.min, seen.centres.max]).collect();
-        let whole = bounds.union(&room);
+        let whole = bounds.union(&space);
         let focus = Focus {
             points,
             bodies,
@@ -179,15 +179,15 @@ impl Framing {
         focus
     }
 
-    fn collect(&self, places: &[Option<Aabb>]) -> Vec<Seen> {
-        let seen = places.iter().zip(&self.bodies);
-        seen.filter_map(|(place, body)| Some(Seen { centres: (*place)?, radius: body.2 })).collect()
+    fn collect(&self, sightings: &[Option<Aabb>]) -> Vec<Seen> {
+        let seen = sightings.iter().zip(&self.bodies);
+        seen.filter_map(|(centres, body)| Some(Seen { centres: (*centres)?, radius: body.2 })).collect()
     }
 
     /// Three quarters from above: flat scenes are seen from higher up, long ones across, and very long ones
     /// along and from low, so that at least their near end is seen well.
     fn direction(&self, whole: &Aabb) -> Vec3 {
-        let size = self.place.max - self.place.min;
+        let size = self.extent.max - self.extent.min;
         let (long, short) = (size.x.max(size.z), size.x.min(size.z).max(size.y).max(f64::MIN_POSITIVE));
         let along = smooth_step(3.0, 20.0, long / short);
         let turn = 30.0 + 37.0 * along;
@@ -218,8 +218,8 @@ fn finite_or_zero(radius: f64) -> f64 {
     if radius < 1e12 { radius } else { 0.0 }
 }
 
-fn merge(place: &mut Option<Aabb>, spot: Aabb) {
-    *place = Some(place.map_or(spot, |place| place.union(&spot)));
+fn merge(seen: &mut Option<Aabb>, spot: Aabb) {
+    *seen = Some(seen.map_or(spot, |seen| seen.union(&spot)));
 }
 
 fn union(boxes: impl Iterator<Item = Aabb>) -> Option<Aabb> {
