@@ -16,6 +16,7 @@
 //!    acknowledged; so its LVT bounds everything it can still cause.
 
 mod cluster;
+pub mod codec;
 mod driver;
 mod dynamics;
 mod effects;

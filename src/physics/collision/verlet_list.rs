@@ -14,7 +14,6 @@ use crate::base::parallel;
 use crate::base::time::Tick;
 use crate::physics::collision::broad_phase::Grid;
 use crate::physics::{Flight, World};
-use crate::protocol::BodyIndex;
 
 /// Skin on every side of a body, as a share of its radius. It was 0.3 before 6e2209b; no figures were kept.
 const SKIN: f64 = 0.25;
@@ -36,7 +35,7 @@ const ROUNDING: f64 = 1e-12;
 pub(crate) struct VerletLists {
     grid: Grid,
     /// Lists by the first body of the cluster.
-    lists: BTreeMap<BodyIndex, VerletList>,
+    lists: BTreeMap<u32, VerletList>,
 }
 
 /// The bounds of all bodies of a cluster when their neighbours were looked for, and which neighbours were found.
@@ -45,7 +44,7 @@ pub(crate) struct VerletLists {
 pub(crate) struct VerletList {
     /// The bodies, and the distance from its centre at which each may touch something, metres. Both are compared with
     /// the cluster's, because late bodies of another world may have the same index.
-    bodies: Vec<(BodyIndex, f64)>,
+    bodies: Vec<(u32, f64)>,
     /// [`StaticBvh::number`](crate::physics::collision::static_bvh::StaticBvh::number) of the static geometry.
     statics: u64,
     /// What each body may cover while the list holds.
@@ -77,8 +76,8 @@ impl VerletLists {
     }
 
     /// The list of a cluster, brought up to `tick`.
-    pub fn at(&mut self, world: &World, tick: Tick, cluster: &[(BodyIndex, Flight)]) -> &VerletList {
-        let first = cluster.first().map_or(BodyIndex::MAX, |(first, _)| *first);
+    pub fn at(&mut self, world: &World, tick: Tick, cluster: &[(u32, Flight)]) -> &VerletList {
+        let first = cluster.first().map_or(u32::MAX, |(first, _)| *first);
         if self.lists.len() >= LISTS_MAX && !self.lists.contains_key(&first) {
             self.lists.clear();
         }
@@ -107,7 +106,7 @@ impl VerletList {
     }
 
     /// Brings the list up to a tick.
-    fn update(&mut self, grid: &mut Grid, world: &World, tick: Tick, cluster: &[(BodyIndex, Flight)]) {
+    fn update(&mut self, grid: &mut Grid, world: &World, tick: Tick, cluster: &[(u32, Flight)]) {
         parallel::par_fill(&mut self.positions, cluster.len(), |at| cluster[at].1.position_at(world, tick));
         let is_same = self.statics == world.static_bvh.number()
             && self.bodies.len() == cluster.len()
@@ -135,7 +134,7 @@ impl VerletList {
     }
 
     /// Gives the bodies that have left their bounds new ones, and looks for their neighbours.
-    fn rebuild_some(&mut self, world: &World, tick: Tick, cluster: &[(BodyIndex, Flight)], escaped: &[u32]) {
+    fn rebuild_some(&mut self, world: &World, tick: Tick, cluster: &[(u32, Flight)], escaped: &[u32]) {
         for number in escaped.iter().map(|number| *number as usize) {
             self.bounds[number] = bounds_ahead(world, tick, &cluster[number], self.positions[number]);
             self.centre_bounds[number] = shrunk(&self.bounds[number], self.bodies[number].1);
@@ -165,7 +164,7 @@ impl VerletList {
     }
 
     /// Gives all bodies new bounds, and looks for all neighbours.
-    fn rebuild(&mut self, grid: &mut Grid, world: &World, tick: Tick, cluster: &[(BodyIndex, Flight)]) {
+    fn rebuild(&mut self, grid: &mut Grid, world: &World, tick: Tick, cluster: &[(u32, Flight)]) {
         self.statics = world.static_bvh.number();
         self.bodies.clear();
         self.bodies.extend(cluster.iter().map(|(body, _)| (*body, reach(world, *body))));
@@ -189,7 +188,7 @@ impl VerletList {
 }
 
 impl Pair {
-    fn of(world: &World, bodies: &[(BodyIndex, f64)], a: u32, b: u32) -> Self {
+    fn of(world: &World, bodies: &[(u32, f64)], a: u32, b: u32) -> Self {
         let radius = |number: u32| world.bodies[bodies[number as usize].0 as usize].radius;
         let reached = radius(a) + radius(b) + world.rule.margin_m;
         Pair { a, b, touch_below_m2: reached * reached * TOUCH_SLACK }
@@ -198,7 +197,7 @@ impl Pair {
 
 /// The distance from its centre at which a body may touch something, metres.
 #[inline]
-fn reach(world: &World, body: BodyIndex) -> f64 {
+fn reach(world: &World, body: u32) -> f64 {
     world.bodies[body as usize].radius + world.rule.broad_margin_m
 }
 
@@ -209,7 +208,7 @@ fn shrunk(bounds: &Aabb, reach: f64) -> Aabb {
 }
 
 /// Bounds of a body and of where it is about to go, with a skin.
-fn bounds_ahead(world: &World, tick: Tick, (body, flight): &(BodyIndex, Flight), x: Vec3) -> Aabb {
+fn bounds_ahead(world: &World, tick: Tick, (body, flight): &(u32, Flight), x: Vec3) -> Aabb {
     let ticks = (tick - flight.since).clamp(DRIFT_TICKS.0, DRIFT_TICKS.1);
     let ahead_s = ticks as f64 * world.time.tick_s;
     let drift = flight.velocity_at(world, tick) * ahead_s + world.gravity * (0.5 * ahead_s * ahead_s);
@@ -259,7 +258,7 @@ mod tests {
             back in prop::option::of(1..40u64),
         ) {
             let world = walled(0.7, start.len());
-            let mut cluster: Vec<(BodyIndex, Flight)> =
+            let mut cluster: Vec<(u32, Flight)> =
                 (0..).zip(start.iter().map(|(x, v)| flying(0, *x, *v))).collect();
             let begun = cluster.clone();
             let mut lists = VerletLists::default();
