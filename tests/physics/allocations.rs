@@ -101,7 +101,7 @@ fn first_touches_of_balls_allocate_nothing() {
                 first_touch(&world, a, b, 0, 480)
             });
         });
-        assert!(met[0].is_some() && met[1].is_none(), "one meets, one does not: {met:?}");
+        assert!(met[0].is_some() && met[1].is_none(), "one touches, one does not: {met:?}");
         assert_eq!(count, 0);
     }
 }

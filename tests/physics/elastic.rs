@@ -137,7 +137,7 @@ fn elastic_solids_in_a_closed_box_keep_their_energy() {
             "{name}: energy drift {drift:e}, worst overlap {:.3}, {} contacts",
             report.tally.max_overlap_m, report.tally.contacts
         );
-        assert!(report.tally.contacts > 100, "{name} hardly meet");
+        assert!(report.tally.contacts > 100, "{name} hardly collide");
         assert!(drift < energy_drift_max, "{name}");
         assert!(report.tally.max_overlap_m < 0.1, "{name}");
     }
@@ -161,7 +161,7 @@ fn closed_systems_keep_momentum_and_angular_momentum() {
             let (momentum, angular) = (momentum_drift(&all), angular_drift(&scene, &all));
             let kept = all.last().expect("a run has frames").energy() / all[0].energy();
             println!("{name} mu {mu} e {e}: momentum {momentum:e}, angular {angular:e}, energy kept {kept}");
-            assert!(report.tally.contacts > 100, "{name} hardly meet");
+            assert!(report.tally.contacts > 100, "{name} hardly collide");
             assert!(momentum < 1e-12, "{name}");
             // Without restitution contacts are resting, and overlaps are removed.
             assert!(angular < if e > 0.0 { 1e-12 } else { 1e-3 }, "{name}");

@@ -7,7 +7,7 @@ use crate::base::math::{Quat, Vec3, rotation_matrix, to_parry};
 use crate::physics::mass::{Inertia, MassProperties};
 use crate::physics::shape::{Geometry, Shape};
 
-/// A cuboid whose edges are parallel to the local axes.
+/// A cuboid with edges parallel to the local axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cuboid {
     /// Half the edge lengths, metres.
