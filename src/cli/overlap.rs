@@ -12,7 +12,10 @@ use crate::overlap::{EngineKind, OverlapSettings, WeightRule};
 
 const WEIGHTS: &[(&str, WeightRule)] = &[("geodesic", WeightRule::Geodesic), ("equal", WeightRule::Equal)];
 
-const BALANCE: &[(&str, Option<Load>)] =
+/// The value of `--balance`. A name of its own, because clap gives `Option<Option<_>>` another meaning.
+type Balance = Option<Load>;
+
+const BALANCE: &[(&str, Balance)] =
     &[("contacts", Some(Load::Contacts)), ("bodies", Some(Load::Bodies)), ("off", None)];
 
 const BRIDGE: &[(&str, bool)] = &[("auto", true), ("off", false)];
@@ -40,7 +43,7 @@ pub(super) struct OverlapArguments {
     weights: Option<WeightRule>,
     /// The load that contacts balance between workers
     #[arg(long, value_name = "LOAD", value_parser = named(BALANCE))]
-    balance: Option<Option<Load>>,
+    balance: Option<Balance>,
     /// How bodies are divided at the start
     #[arg(long, value_name = "HOW", value_parser = named(Partition::ALL))]
     partition: Option<Partition>,
@@ -124,5 +127,22 @@ impl OverlapArguments {
             ("--residual", self.residual),
         ];
         given.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::FromArgMatches;
+
+    use super::*;
+
+    #[test]
+    fn every_balance_can_be_chosen() {
+        for (name, load) in BALANCE {
+            let command = OverlapArguments::augment_args(clap::Command::new("test"));
+            let matches = command.get_matches_from(["test", "--balance", name]);
+            let arguments = OverlapArguments::from_arg_matches(&matches).unwrap();
+            assert_eq!(arguments.settings(SyncMode::Overlap).ok().unwrap().load, *load, "{name}");
+        }
     }
 }
