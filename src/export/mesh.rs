@@ -1,5 +1,5 @@
 //! Triangle meshes of shapes, with normals, wound counter-clockwise seen from outside. For pictures only:
-//! round things have corners here.
+//! round shapes become polyhedra.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
@@ -8,9 +8,9 @@ use parry3d::shape::Cuboid;
 use crate::base::math::{Vec3, from_parry};
 use crate::physics::Shape;
 
-/// Corners of a circle.
+/// Number of corners of a circle. Not tuned.
 const SEGMENTS: u32 = 32;
-/// Corners of a quarter circle from equator to pole.
+/// Number of corners of a quarter circle from equator to pole. Not tuned.
 const STACKS: u32 = 8;
 
 /// A surface of triangles with a normal at every vertex.
@@ -67,7 +67,7 @@ impl Form {
         }
     }
 
-    /// What it is called in an export.
+    /// Name of the mesh in an export.
     pub fn name(&self) -> &'static str {
         match self {
             Form::Sphere => "sphere",
@@ -80,7 +80,7 @@ impl Form {
         }
     }
 
-    /// Its surface.
+    /// Triangles of the surface.
     pub fn mesh(&self) -> TriangleMesh {
         match self {
             Form::Sphere => revolved(&round_profile(0.0)),
@@ -124,7 +124,7 @@ struct Hoop {
     normal: [f64; 2],
 }
 
-/// Rings of a ball of radius one whose halves are pulled apart, from the lower pole to the upper.
+/// Rings of a ball of radius one, with its halves pulled apart, from the lower pole to the upper.
 fn round_profile(half_height: f64) -> Vec<Hoop> {
     let hoop = |step: u32, side: f64| {
         let (sin, cos) = libm::sincos(FRAC_PI_2 * f64::from(step) / f64::from(STACKS));
@@ -138,7 +138,7 @@ fn round_profile(half_height: f64) -> Vec<Hoop> {
 }
 
 /// Circles of a ring of radius one, once around its tube: from the outside over the top to the inside and back below.
-/// The last is where the first is.
+/// The last equals the first.
 fn tube_profile(tube: f64) -> Vec<Hoop> {
     let around = 4 * STACKS;
     let hoop = |step: u32| {
@@ -162,7 +162,7 @@ fn revolved(profile: &[Hoop]) -> TriangleMesh {
     for (band, rings) in (0..).zip(profile.windows(2)) {
         let (lower, upper) = (rings[0], rings[1]);
         if lower.radius == upper.radius && lower.height == upper.height {
-            continue; // an edge: two normals at one place
+            continue; // an edge: two normals at one position
         }
         for segment in 0..SEGMENTS {
             let next = (segment + 1) % SEGMENTS;
@@ -217,7 +217,7 @@ mod tests {
         mesh.triangles.iter().map(|t| at(t[0]).dot(&at(t[1]).cross(&at(t[2]))) / 6.0).sum()
     }
 
-    /// Every edge must be used once in each direction, vertices at one place being one.
+    /// Every edge must be used once in each direction, vertices at one position being one.
     fn assert_closed(mesh: &TriangleMesh) {
         let key = |index: u32| mesh.positions[index as usize].map(|n| (n + 0.0).to_bits());
         let mut edges = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Where a ray enters a shape. Our own closed forms where they are hot, parry for the rest.
+//! Where a ray enters a shape: closed forms for shapes that are common, parry for the rest.
 //!
 //! Only entries count: a ray that starts inside a solid looks out through its surface, so a camera in a wall
 //! sees the room.
@@ -39,7 +39,7 @@ impl Ray {
     }
 }
 
-/// The stretch of a ray that is looked at, in metres from its origin.
+/// An interval of a ray, in metres from its origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Span {
     pub from: f64,
@@ -78,7 +78,7 @@ pub(super) enum Solid {
     Other(SharedShape),
 }
 
-/// Where a ray enters: distance and unit normal that points out of the solid.
+/// The entry of a ray: distance and unit normal that points out of the solid.
 pub(super) type Entry = (f64, Vec3);
 
 impl Solid {
@@ -236,15 +236,15 @@ fn enter_cylinder(radius: f64, half_height: f64, ray: &Ray, span: Span) -> Optio
 fn enter_polytope(planes: &[(Vec3, f64)], ray: &Ray, span: Span) -> Option<Entry> {
     let (mut enter, mut leave, mut face) = (f64::NEG_INFINITY, f64::INFINITY, None);
     for (normal, offset) in planes {
-        let room = offset - normal.dot(&ray.origin);
+        let depth = offset - normal.dot(&ray.origin);
         let approach = normal.dot(&ray.dir);
         if approach == 0.0 {
-            if room < 0.0 {
+            if depth < 0.0 {
                 return None;
             }
             continue;
         }
-        let t = room / approach;
+        let t = depth / approach;
         if approach > 0.0 {
             leave = leave.min(t);
         } else if t > enter {
