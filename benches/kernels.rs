@@ -11,6 +11,7 @@ use anachron::internals::physics::collision::kernels::{Placed, contact};
 use anachron::internals::physics::local_solver::{
     ContactConstraint, ContactPairs, LocalSolver, PairCache, Partner, SolverBody, SolverMass,
 };
+use anachron::internals::physics::shape::Cuboid;
 use anachron::internals::physics::{
     Flight, Shape, World, first_static_touch, first_touch, touching, touching_static,
 };
@@ -82,7 +83,7 @@ fn first_touches(criterion: &mut Criterion) {
 }
 
 fn contacts(criterion: &mut Criterion) {
-    let cube = Shape::Box { half: Vec3::new(0.5, 0.5, 0.5) };
+    let cube = Shape::Box(Cuboid { half: Vec3::new(0.5, 0.5, 0.5) });
     let poses = [
         ("contact/box on box, face on face", Vec3::new(0.1, 0.999, 0.2), Vec3::new(0.0, 0.3, 0.0)),
         ("contact/box on box, edge on edge", Vec3::new(0.0, 1.4, 0.0), Vec3::new(0.78, 0.4, 0.2)),

@@ -4,7 +4,7 @@ use crate::base::math::{Quat, Vec3, quat_raw};
 
 /// Where a body is and how it moves at one tick. SI units, +Y up; position and velocity are those of the
 /// centre of mass.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct BodyState {
     /// Position of the centre of mass, metres.
     pub x: Vec3,

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use crate::base::time::Tick;
-use crate::executor::timewarp::actors_per_arbiter;
+use crate::executor::arbiters::actors_per_arbiter;
 use crate::runtime::task_graph::TaskGraph;
 
 /// Costs of a run besides its tasks, nanoseconds.

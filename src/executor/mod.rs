@@ -2,6 +2,7 @@
 
 mod actor_system;
 pub mod adversarial_schedule;
+pub(crate) mod arbiters;
 pub mod overlap;
 mod report;
 pub mod sequential;
@@ -207,7 +208,7 @@ impl Simulation {
                 let fix = "act on the scene before it runs, or use another executor";
                 return Err(SceneError::new("inputs", "`--sync overlap` takes no inputs while it runs", fix));
             }
-            return self.overlap.chosen(&self.world).map(|_| ());
+            return self.overlap.resolve(&self.world).map(|_| ());
         }
         if self.world.joints.is_empty() {
             return Ok(());
@@ -286,7 +287,7 @@ impl Simulation {
             flow
         };
         let islands = self.bridge.map(|settings| IslandModel::new(&self.world, settings)).transpose()?;
-        let model = RigidModel { world: self.world.clone(), islands: islands.map(Arc::new) };
+        let model = RigidModel::new(self.world.clone()).with_islands(islands.map(Arc::new));
         let job = Job { model: &model, tuning: &self.tuning, inputs: self.inputs.as_ref() };
         let mut workers = None;
         let (tally, speculation) = match self.sync {

@@ -13,7 +13,7 @@ use crate::base::frame::Frame;
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
 use crate::base::time::Tick;
-use crate::executor::sequential_islands::Groups;
+use crate::executor::sequential_islands::SequentialIslands;
 use crate::executor::{RunError, Tally};
 use crate::islands::{IslandModel, KnownPair, static_partner};
 use crate::physics::collision::broad_phase::Grid;
@@ -23,14 +23,14 @@ use crate::physics::local_solver::{
 use crate::physics::{Flight, FlightCursor, InputKind, World, touching, touching_static};
 use crate::rigid::RigidModel;
 use crate::runtime::inputs::tick_queue::TickQueue;
-use crate::runtime::inputs::{self, Entry, Inputs};
+use crate::runtime::inputs::{self, Inputs, QueuedInput};
 
 /// Who touches whom: the place of a body in the world's list, and its partner.
 type PairKey = (u32, Partner);
 
 /// Runs the world to its last tick, or until `sink` breaks.
 pub fn run(
-    RigidModel { world, islands }: &RigidModel,
+    RigidModel { world, islands, .. }: &RigidModel,
     inputs: Option<&Inputs>,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<Tally, RunError> {
@@ -75,7 +75,7 @@ struct Run<'a> {
     memories: Vec<(PairKey, PairCache)>,
     /// The same of the tick before, once those of this tick are being found.
     former: Vec<(PairKey, PairCache)>,
-    groups: Option<Groups<'a>>,
+    groups: Option<SequentialIslands<'a>>,
     solver: LocalSolver,
     tally: Tally,
 }
@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
             pair_keys: Vec::new(),
             memories: Vec::new(),
             former: Vec::new(),
-            groups: islands.map(|islands| Groups::new(world, islands)),
+            groups: islands.map(|islands| SequentialIslands::new(world, islands)),
             solver: LocalSolver::default(),
             tally: Tally::default(),
         };
@@ -256,9 +256,9 @@ impl<'a> Run<'a> {
     }
 
     /// Lets those outside act.
-    fn act(&mut self, tick: Tick, entries: &[Entry]) {
+    fn act(&mut self, tick: Tick, entries: &[QueuedInput]) {
         for entry in entries {
-            let (body, kind) = (entry.action.body, &entry.action.kind);
+            let (body, kind) = (entry.input.body, &entry.input.kind);
             let place = body as usize;
             if self.flights.len() <= place {
                 self.flights.resize(place + 1, None);
@@ -272,7 +272,7 @@ impl<'a> Run<'a> {
             }
             .map(FlightCursor::new);
         }
-        if entries.iter().any(|entry| matches!(entry.action.kind, InputKind::Spawn(_) | InputKind::Despawn)) {
+        if entries.iter().any(|entry| matches!(entry.input.kind, InputKind::Spawn(_) | InputKind::Despawn)) {
             self.take_roll();
         }
     }

@@ -107,7 +107,7 @@ impl Document {
     fn add_static(&mut self, object: &StaticModel, view: &Aabb) {
         let (form, scale) = Form::of(&object.shape);
         let (x, q, scale) = match &object.shape {
-            Shape::HalfSpace { normal } => plane_pose(object.x, object.q * normal, view),
+            Shape::HalfSpace(plane) => plane_pose(object.x, object.q * plane.normal, view),
             _ => (object.x, object.q, scale),
         };
         let rotation = [q.i, q.j, q.k, q.w].map(|n| n as f32);

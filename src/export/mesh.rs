@@ -3,10 +3,10 @@
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
-use parry3d::shape::Cuboid;
+use parry3d::shape::Cuboid as ParryCuboid;
 
 use crate::base::math::{Vec3, from_parry};
-use crate::physics::Shape;
+use crate::physics::shape::{Capsule, Cuboid, Cylinder, Hull, Mesh, Ring, Shape, Sphere};
 
 /// Number of corners of a circle. Not tuned.
 const SEGMENTS: u32 = 32;
@@ -43,24 +43,26 @@ impl Form {
     /// The form of a shape and its scale. Half-spaces must be turned and sized by the caller.
     pub fn of(shape: &Shape) -> (Form, Vec3) {
         match shape {
-            Shape::Sphere { radius } => (Form::Sphere, Vec3::repeat(*radius)),
-            Shape::Box { half } => (Form::Box, *half),
-            Shape::Capsule { radius, half_height } => {
+            Shape::Sphere(Sphere { radius }) => (Form::Sphere, Vec3::repeat(*radius)),
+            Shape::Box(Cuboid { half }) => (Form::Box, *half),
+            Shape::Capsule(Capsule { radius, half_height }) => {
                 (Form::Capsule((half_height / radius).to_bits()), Vec3::repeat(*radius))
             }
-            Shape::Cylinder { radius, half_height } => {
+            Shape::Cylinder(Cylinder { radius, half_height }) => {
                 (Form::Cylinder, Vec3::new(*radius, *half_height, *radius))
             }
-            Shape::Ring { radius, tube } => (Form::Ring((tube / radius).to_bits()), Vec3::repeat(*radius)),
-            Shape::HalfSpace { .. } => (Form::Plane, Vec3::repeat(1.0)),
-            Shape::Hull(hull) => {
+            Shape::Ring(Ring { radius, tube }) => {
+                (Form::Ring((tube / radius).to_bits()), Vec3::repeat(*radius))
+            }
+            Shape::HalfSpace(_) => (Form::Plane, Vec3::repeat(1.0)),
+            Shape::Hull(Hull(hull)) => {
                 let (points, triangles) = hull.to_trimesh();
                 (
                     Form::Faceted(points.iter().map(|p| bits(from_parry(*p))).collect(), triangles),
                     Vec3::repeat(1.0),
                 )
             }
-            Shape::Mesh(mesh) => {
+            Shape::Mesh(Mesh(mesh)) => {
                 let points = mesh.vertices().iter().map(|p| bits(from_parry(*p))).collect();
                 (Form::Faceted(points, mesh.indices().to_vec()), Vec3::repeat(1.0))
             }
@@ -96,7 +98,7 @@ impl Form {
             Form::Ring(tube) => revolved(&tube_profile(f64::from_bits(*tube))),
             Form::Box => {
                 let (points, triangles) =
-                    Cuboid::new(crate::base::math::to_parry(Vec3::repeat(1.0))).to_trimesh();
+                    ParryCuboid::new(crate::base::math::to_parry(Vec3::repeat(1.0))).to_trimesh();
                 faceted(&points.into_iter().map(from_parry).collect::<Vec<_>>(), &triangles)
             }
             Form::Plane => {
@@ -255,7 +257,7 @@ mod tests {
 
     fn hull(points: &[[f64; 3]]) -> Option<Shape> {
         let points: Vec<_> = points.iter().map(|p| to_parry(Vec3::from(*p))).collect();
-        Some(Shape::Hull(Arc::new(ConvexPolyhedron::from_convex_hull(&points)?)))
+        Some(Shape::Hull(Hull(Arc::new(ConvexPolyhedron::from_convex_hull(&points)?))))
     }
 
     #[test]
@@ -266,11 +268,11 @@ mod tests {
         let tetrahedron =
             hull(&[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]).unwrap();
         let table = [
-            (Shape::Sphere { radius: r }, ball),
-            (Shape::Box { half: Vec3::new(0.1, 0.2, 0.3) }, 0.048),
-            (Shape::Cylinder { radius: r, half_height: h }, tube),
-            (Shape::Capsule { radius: r, half_height: h }, tube + ball),
-            (Shape::Ring { radius: h, tube: r }, 2.0 * PI * PI * h * r * r),
+            (Shape::Sphere(Sphere { radius: r }), ball),
+            (Shape::Box(Cuboid { half: Vec3::new(0.1, 0.2, 0.3) }), 0.048),
+            (Shape::Cylinder(Cylinder { radius: r, half_height: h }), tube),
+            (Shape::Capsule(Capsule { radius: r, half_height: h }), tube + ball),
+            (Shape::Ring(Ring { radius: h, tube: r }), 2.0 * PI * PI * h * r * r),
             (tetrahedron, 1.0 / 6.0),
         ];
         for (shape, expected) in table {
@@ -288,7 +290,7 @@ mod tests {
         let points = points.map(|p| to_parry(Vec3::from(p))).to_vec();
         // The second triangle has no area.
         let mesh = TriMesh::new(points, vec![[0, 1, 2], [0, 1, 3]]).unwrap();
-        let mesh = Form::of(&Shape::Mesh(Arc::new(mesh))).0.mesh();
+        let mesh = Form::of(&Shape::Mesh(Mesh(Arc::new(mesh)))).0.mesh();
         assert_eq!(mesh.positions, [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 2.0, 0.0]]);
         assert_eq!((mesh.normals[0], mesh.triangles.len()), ([0.0, 0.0, 1.0], 1));
     }

@@ -14,7 +14,7 @@ use crate::physics::world::{BodyDef, World};
 
 /// Free flight from an origin. It describes ticks after the origin; what happened at the origin's own tick
 /// belongs to the flight before.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Flight {
     /// When it began.
     pub since: Tick,

@@ -10,7 +10,7 @@ use crate::physics::flight::Flight;
 use crate::physics::world::World;
 
 /// Something done to a body from outside.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct BodyInput {
     /// Place of the body in the world's list.
     pub body: u32,
@@ -19,7 +19,7 @@ pub struct BodyInput {
 }
 
 /// What is done to a body.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum InputKind {
     /// An impulse through the centre of mass, N s, and a turning one, N m s.
     Push {

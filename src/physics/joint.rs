@@ -110,6 +110,7 @@ pub(super) fn joint_defs(
 }
 
 /// Two directions at right angles to the unit vector `axis`.
+#[inline]
 pub(crate) fn across(axis: Vec3) -> (Vec3, Vec3) {
     let first = any_perpendicular(axis);
     (first, axis.cross(&first))

@@ -5,6 +5,7 @@
 
 mod bodies;
 pub mod collision;
+pub mod contact;
 pub mod energy;
 mod flight;
 mod input;

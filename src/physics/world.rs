@@ -1,17 +1,13 @@
 //! A scene made ready to simulate.
 
-use std::sync::Arc;
-
-use parry3d::shape::{ConvexPolyhedron, TriMesh, TriMeshFlags};
-
 use crate::base::ids::{BodyId, StaticId};
-use crate::base::math::{Quat, Vec3, quat_raw, renormalised, to_parry};
+use crate::base::math::{Quat, Vec3, quat_raw, renormalised};
 use crate::base::state::BodyState;
 use crate::base::time::TimeBase;
 use crate::physics::bodies::Bodies;
 use crate::physics::collision::static_bvh::StaticBvh;
 use crate::physics::joint::{JointDef, joint_defs};
-use crate::physics::mass::{Inertia, mass_properties};
+use crate::physics::mass::Inertia;
 use crate::physics::shape::Shape;
 use crate::scene::{self, GroupSettings, NameTable, Resolved, Scene, SceneError};
 
@@ -198,7 +194,8 @@ pub(crate) fn body_def(scene: &Scene, index: usize) -> Result<BodyDef, SceneErro
     let body = &scene.bodies[index];
     let field = || format!("body[{index}]");
     let material = material(scene, &body.material, field)?;
-    let solid = mass_properties(shape(&body.shape, field)?, material.density).ok_or_else(|| SceneError {
+    let solid = Shape::new(&body.shape, field)?.mass_properties(material.density);
+    let solid = solid.ok_or_else(|| SceneError {
         field: format!("body[{index}].shape"),
         problem: "it has no volume, so it has no mass".into(),
         fix: "give a body a sphere, box, capsule, cylinder or a hull with volume".into(),
@@ -229,7 +226,7 @@ fn static_def(scene: &Scene, index: usize) -> Result<StaticDef, SceneError> {
     let [qx, qy, qz, qw] = object.orientation;
     Ok(StaticDef {
         id: scene.static_id(index),
-        shape: shape(&object.shape, field)?,
+        shape: Shape::new(&object.shape, field)?,
         x: Vec3::from(object.position),
         q: renormalised(quat_raw(qx, qy, qz, qw)),
         surface: Surface { friction: material.friction, restitution: material.restitution },
@@ -241,41 +238,5 @@ fn material(scene: &Scene, name: &str, field: impl Fn() -> String) -> Result<sce
         field: format!("{}.material", field()),
         problem: format!("there is no material `{name}`"),
         fix: format!("define [materials.{name}] or use `default`"),
-    })
-}
-
-fn shape(shape: &scene::Shape, field: impl Fn() -> String) -> Result<Shape, SceneError> {
-    let points = |list: &[[f64; 3]]| list.iter().map(|p| to_parry(Vec3::from(*p))).collect::<Vec<_>>();
-    Ok(match shape {
-        scene::Shape::Sphere { radius } => Shape::Sphere { radius: *radius },
-        scene::Shape::Box { half_extents } => Shape::Box { half: Vec3::from(*half_extents) },
-        scene::Shape::Capsule { radius, half_height } => {
-            Shape::Capsule { radius: *radius, half_height: *half_height }
-        }
-        scene::Shape::Cylinder { radius, half_height } => {
-            Shape::Cylinder { radius: *radius, half_height: *half_height }
-        }
-        scene::Shape::Ring { radius, tube } => Shape::Ring { radius: *radius, tube: *tube },
-        scene::Shape::Hull { points: corners } => {
-            let hull = ConvexPolyhedron::from_convex_hull(&points(corners)).ok_or_else(|| SceneError {
-                field: format!("{}.shape.hull.points", field()),
-                problem: "the points do not span a convex solid".into(),
-                fix: "give at least four points that do not lie in one plane".into(),
-            })?;
-            Shape::Hull(Arc::new(hull))
-        }
-        scene::Shape::HalfSpace { normal } => Shape::HalfSpace { normal: Vec3::from(*normal).normalize() },
-        scene::Shape::Mesh { vertices, triangles, .. } => {
-            // Bodies must not trip over the seams of a smooth surface, whichever way its triangles face.
-            let flags = TriMeshFlags::FIX_INTERNAL_EDGES_TWO_SIDED;
-            let mesh = TriMesh::with_flags(points(vertices), triangles.clone(), flags).map_err(|error| {
-                SceneError {
-                    field: format!("{}.shape.mesh", field()),
-                    problem: format!("the mesh cannot be used: {error}"),
-                    fix: "give at least one triangle".into(),
-                }
-            })?;
-            Shape::Mesh(Arc::new(mesh))
-        }
     })
 }

@@ -6,7 +6,7 @@
 use super::message::EntityId;
 
 /// Sizes of clusters, and entities without bodies.
-pub trait ClusterDirectory {
+pub trait ClusterDirectory: Sync {
     /// Number of bodies of an entity; `None` for an entity that stays alone.
     fn size(&self, entity: EntityId) -> Option<u32>;
 

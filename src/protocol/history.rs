@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use serde::{Serialize, Serializer};
 use thin_vec::ThinVec;
 
+use super::effects::Effects;
 use crate::base::time::Tick;
 use crate::protocol::dynamics::{
     BodyIndex, CachedContact, Cluster, Dynamics, RemoteContact, Response, ResponseInput,
@@ -13,14 +15,16 @@ use crate::protocol::message::{EntityId, Version};
 use crate::protocol::tvht::Track;
 
 /// A remote in touch with the cluster, and the version of its entity at that tick.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
+#[serde(bound = "")]
 pub(super) struct ContactRecord<D: Dynamics> {
-    pub entity: EntityId,
     pub version: Version,
     pub remote: RemoteContact<D>,
 }
 
 /// What has been told to an entity about a body of the cluster.
+#[derive(Serialize)]
+#[serde(bound = "")]
 pub(super) struct SentGhost<D: Dynamics> {
     pub own: BodyIndex,
     pub to: EntityId,
@@ -34,13 +38,14 @@ impl<D: Dynamics> Clone for SentGhost<D> {
 }
 
 /// What pairs remember, shared between the response it comes from and the segment after it.
-pub(super) type Memories<D> = Option<Arc<[CachedContact<D>]>>;
+pub(super) type SharedCaches<D> = Option<Arc<[CachedContact<D>]>>;
 
 /// Ticks `first..=last` of the cluster in free flight. Most touch nothing, so what only contacts need is out of the
 /// way.
 ///
 /// Invariant: contacts are known only at `last`; whatever is learnt about an earlier tick cuts the segment there.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
+#[serde(bound = "")]
 pub(super) struct Segment<D: Dynamics> {
     pub version: Version,
     pub first: Tick,
@@ -48,7 +53,8 @@ pub(super) struct Segment<D: Dynamics> {
     /// The cluster and its flights, perhaps with those of the segments before and after.
     pub track: Arc<Track<D>>,
     /// What pairs remember that touched at `first - 1`.
-    pub memories: Memories<D>,
+    #[serde(serialize_with = "super::entity::pointed")]
+    pub caches: SharedCaches<D>,
     /// It was held by something at `first - 1`, and will most likely turn out to be held still.
     pub expects_contact: bool,
     /// Where the cluster touches static geometry or itself, if that is within the segment as it was written; for a cluster
@@ -57,6 +63,7 @@ pub(super) struct Segment<D: Dynamics> {
     /// Strangers in touch at `last`.
     pub remotes: ThinVec<ContactRecord<D>>,
     /// What has been told at `last`.
+    #[serde(serialize_with = "in_order")]
     pub sent_ghosts: ThinVec<SentGhost<D>>,
     /// How the cluster goes on from `last`, as far as is known.
     pub response: Option<Box<Response<D>>>,
@@ -98,20 +105,20 @@ impl<D: Dynamics> Segment<D> {
         let track = size_of::<Track<D>>() + 2 * size_of::<usize>() + spilled;
         let touches: usize = self.remotes.iter().map(|known| of(&known.remote.touches)).sum();
         let response = self.response.as_ref().map_or(0, |response| {
-            let partners: usize = response.told.iter().map(|told| of(&told.partners)).sum();
-            let memories = response.memories.len() * size_of::<CachedContact<D>>();
-            size_of::<Response<D>>() + of(&response.flights) + memories + of(&response.told) + partners
+            let partners: usize = response.ghosts.iter().map(|told| of(&told.partners)).sum();
+            let caches = response.caches.len() * size_of::<CachedContact<D>>();
+            size_of::<Response<D>>() + of(&response.flights) + caches + of(&response.ghosts) + partners
         });
-        let memories = self.memories.as_ref().map_or(0, |list| list.len() * size_of::<CachedContact<D>>());
+        let caches = self.caches.as_ref().map_or(0, |list| list.len() * size_of::<CachedContact<D>>());
         let remotes = self.remotes.capacity() * size_of::<ContactRecord<D>>();
-        let lists = memories + remotes + self.sent_ghosts.capacity() * size_of::<SentGhost<D>>();
+        let lists = caches + remotes + self.sent_ghosts.capacity() * size_of::<SentGhost<D>>();
         size_of::<Self>() + lists + track + touches + response
     }
 
     /// Works out how the cluster goes on from the end of the segment.
-    pub fn respond(&self, dynamics: &D, together: bool) -> Response<D> {
+    pub fn respond(&self, dynamics: &D, is_island: bool) -> Response<D> {
         // Pairs remember only if they touched at the tick before, that is if this segment is one tick long.
-        let memories = self.memories.as_deref().filter(|_| self.first == self.last).unwrap_or_default();
+        let caches = self.caches.as_deref().filter(|_| self.first == self.last).unwrap_or_default();
         // A version that is about to be taken back may still be listed beside the one that replaces it.
         let mut remotes: Vec<&ContactRecord<D>> = self.remotes.iter().collect();
         remotes.sort_by_key(|known| (known.remote.body, std::cmp::Reverse(known.version)));
@@ -119,27 +126,18 @@ impl<D: Dynamics> Segment<D> {
         let remotes: Vec<RemoteContact<D>> = remotes.iter().map(|known| known.remote.clone()).collect();
         dynamics.respond(
             self.last,
-            &ResponseInput { cluster: self.cluster(), memories, remotes: &remotes, together },
+            &ResponseInput { cluster: self.cluster(), caches, remotes: &remotes, is_island },
         )
     }
 }
 
-impl<D: Dynamics> Clone for RemoteContact<D> {
-    fn clone(&self) -> Self {
-        RemoteContact {
-            body: self.body,
-            flight: self.flight.clone(),
-            touches: self.touches.clone(),
-            ghost: self.ghost.clone(),
-        }
-    }
-}
-
 /// The segments of an entity, ascending and without gaps.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
+#[serde(bound = "")]
 pub(super) struct History<D: Dynamics> {
     segments: VecDeque<Segment<D>>,
     /// A deliberate fault: versions are not compared.
+    #[serde(skip)]
     pub(super) is_blind: bool,
 }
 
@@ -150,6 +148,36 @@ impl<D: Dynamics> Default for History<D> {
 }
 
 impl<D: Dynamics> History<D> {
+    /// Checks that segments follow each other without gaps, in versions that never fall, and that what each knows of
+    /// other bodies is in order.
+    pub fn validate(&self) -> Result<(), String> {
+        let mut before: Option<&Segment<D>> = None;
+        for segment in &self.segments {
+            let fail = |what: &str| Err(format!("segment {}..={}: {what}", segment.first, segment.last));
+            if segment.first > segment.last {
+                return fail("ends before it begins");
+            }
+            if before.is_some_and(|before| before.last + 1 != segment.first) {
+                return fail("does not follow the segment before");
+            }
+            if before.is_some_and(|before| before.version > segment.version) {
+                return fail("has an older version than the segment before");
+            }
+            if !segment.cluster().is_sorted_by(|a, b| a.0 < b.0) {
+                return fail("its bodies do not ascend");
+            }
+            let key = |known: &ContactRecord<D>| (known.version, known.remote.body);
+            if !segment.remotes.is_sorted_by(|a, b| key(a) < key(b)) {
+                return fail("its remote contacts are not in order");
+            }
+            if segment.remotes.iter().any(|known| known.remote.touches.is_empty()) {
+                return fail("a remote contact touches nothing");
+            }
+            before = Some(segment);
+        }
+        Ok(())
+    }
+
     pub fn latest(&self) -> Option<&Segment<D>> {
         self.segments.back()
     }
@@ -197,13 +225,13 @@ impl<D: Dynamics> History<D> {
     }
 
     /// Takes back everything after `tick`. What was known at moments that are gone.
-    pub fn cut(&mut self, tick: Tick) -> Vec<UndoneContacts<D>> {
+    pub fn rollback_to(&mut self, tick: Tick, out: &mut Effects<D>) -> Vec<UndoneContacts<D>> {
         let mut lost = Vec::new();
         while let Some(segment) = self.segments.back_mut().filter(|segment| segment.last > tick) {
             segment.lose(&mut lost);
             let keep = segment.first <= tick;
             let end = if keep { tick + 1 } else { segment.first };
-            segment.track.cut(end);
+            out.tracks_retracted.push((segment.track.clone(), end));
             if !keep {
                 self.segments.pop_back();
                 continue;
@@ -217,11 +245,12 @@ impl<D: Dynamics> History<D> {
     }
 
     /// Takes back everything from `tick` on, and forgets what came before.
-    pub fn clear(&mut self, tick: Tick) -> Vec<UndoneContacts<D>> {
+    pub fn clear(&mut self, tick: Tick, out: &mut Effects<D>) -> Vec<UndoneContacts<D>> {
         let mut lost = Vec::new();
         for mut segment in self.segments.drain(..) {
             segment.lose(&mut lost);
-            segment.track.cut(tick.clamp(segment.first, segment.last + 1));
+            let end = tick.clamp(segment.first, segment.last + 1);
+            out.tracks_retracted.push((segment.track, end));
         }
         lost
     }
@@ -232,4 +261,14 @@ impl<D: Dynamics> History<D> {
             commit(self.segments.pop_front().expect("invariant: there is a first one"));
         }
     }
+}
+
+/// Serialises ghosts in an order that does not depend on when each was sent.
+fn in_order<D: Dynamics, S: Serializer>(
+    sent: &ThinVec<SentGhost<D>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut sent: Vec<&SentGhost<D>> = sent.iter().collect();
+    sent.sort_by_key(|sent| (sent.own, sent.to));
+    sent.serialize(serializer)
 }

@@ -30,7 +30,7 @@ impl MembershipChange {
 }
 
 /// All decisions so far, as an entity may look them up.
-pub trait Membership {
+pub trait Membership: Sync {
     /// Ticks of an epoch.
     fn epoch(&self) -> u64;
 

@@ -16,28 +16,30 @@
 //!    virtual time bounds everything it can still cause.
 
 mod cluster;
+mod driver;
 mod dynamics;
+mod effects;
 mod entity;
 mod fault;
 mod gvt;
 mod history;
 mod membership;
 mod message;
-mod portrait;
 mod stats;
 mod tvht;
 
 pub use cluster::ClusterDirectory;
+pub use driver::{Context, Driver, Handled, Next};
 pub use dynamics::{
-    BodyIndex, CachedContact, Cluster, Dynamics, GhostToSend, PartnerKey, RemoteContact, Response,
-    ResponseInput, Seen,
+    BodyIndex, CachedContact, Cluster, ContactCounts, Dynamics, GhostToSend, PartnerKey, RemoteContact,
+    Response, ResponseInput, SharedTick, Wire,
 };
-pub use entity::{Entity, Forward, Limits, Plan, Step, WriteResult};
+pub use effects::{Effects, Shell, StartedFlight};
+pub use entity::{Entity, Limits, Plan, WriteResult};
 pub use fault::Fault;
-pub use gvt::VirtualTimes;
+pub use gvt::{GvtService, VirtualTimes};
 pub use membership::{Membership, MembershipChange};
-pub use message::{At, EntityId, Message, Migration, Outbox, Version};
-pub use portrait::{Named, Painter};
+pub use message::{At, EntityId, Message, Migration, Serial, Version};
 pub use stats::Stats;
 pub use tvht::{
     Aabb32, Bucket, Cell, CellCover, CellRange, CellSpan, Encounter, Entry, Grid, TableWrite, Track,

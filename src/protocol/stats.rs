@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::protocol::dynamics::Seen;
+use crate::protocol::dynamics::ContactCounts;
 
 /// Rollbacks are counted by the power of two of their depth, up to this many.
 const DEPTHS: usize = 12;
@@ -78,9 +78,9 @@ impl Stats {
         self.rollback_depths[depth.min(DEPTHS - 1)] += 1;
     }
 
-    pub(super) fn commit(&mut self, seen: &Seen) {
-        self.contact_ticks += u64::from(seen.touches);
-        self.contacts += u64::from(seen.new_touches);
-        self.max_overlap_m = self.max_overlap_m.max(seen.overlap_m);
+    pub(super) fn commit(&mut self, counts: &ContactCounts) {
+        self.contact_ticks += u64::from(counts.contacts);
+        self.contacts += u64::from(counts.new_contacts);
+        self.max_overlap_m = self.max_overlap_m.max(counts.overlap_m);
     }
 }

@@ -286,17 +286,22 @@ mod tests {
     use crate::base::ids::BodyId;
     use crate::base::math::Quat;
     use crate::base::state::BodyState;
-    use crate::physics::Shape;
+    use crate::physics::shape::{Cuboid, Shape, Sphere};
 
     fn boxed(x: [f64; 3], half: [f64; 3]) -> Drawable {
-        Drawable { shape: Shape::Box { half: half.into() }, x: x.into(), q: Quat::identity(), color: [0; 3] }
+        Drawable {
+            shape: Shape::Box(Cuboid { half: half.into() }),
+            x: x.into(),
+            q: Quat::identity(),
+            color: [0; 3],
+        }
     }
 
     fn cutaway(statics: &[Drawable], eye: Vec3) -> (Cutaway, Solids) {
         let bodies: Vec<_> = (0..27)
             .map(|i| {
                 let x = Vec3::new(f64::from(i % 3), f64::from(i / 3 % 3), f64::from(i / 9)) * 2.0;
-                let shape = Shape::Sphere { radius: 0.5 };
+                let shape = Shape::Sphere(Sphere { radius: 0.5 });
                 (BodyId(i), Drawable { shape, x: x - Vec3::repeat(2.0), q: Quat::identity(), color: [0; 3] })
             })
             .collect();

@@ -10,7 +10,7 @@ use crate::base::aabb::Aabb;
 use crate::base::frame::Frame;
 use crate::base::ids::BodyId;
 use crate::base::math::{Quat, Vec3, from_parry};
-use crate::physics::shape::Shape;
+use crate::physics::shape::{Cylinder, Shape};
 use crate::render::Drawable;
 
 /// A static object counts as scenery, not as landscape, up to this multiple of the bodies' extent. Not tuned.
@@ -236,8 +236,8 @@ fn outline(thing: &Drawable, share: usize) -> Vec<Vec3> {
         points.iter().step_by(points.len().div_ceil(share).max(1)).map(|p| from_parry(*p)).collect()
     };
     let local = match &thing.shape {
-        Shape::Box { half } if share >= OUTLINE_POINTS => box_surface(half),
-        Shape::Cylinder { radius, half_height } => {
+        Shape::Box(cuboid) if share >= OUTLINE_POINTS => box_surface(&cuboid.half),
+        Shape::Cylinder(Cylinder { radius, half_height }) => {
             let turns = (0..16).map(|k| libm::sincos(f64::from(k) * std::f64::consts::FRAC_PI_8));
             turns
                 .flat_map(|(sin, cos)| {
@@ -245,10 +245,10 @@ fn outline(thing: &Drawable, share: usize) -> Vec<Vec3> {
                 })
                 .collect()
         }
-        Shape::Hull(hull) => thin(hull.points()),
-        Shape::Mesh(mesh) => thin(mesh.vertices()),
-        other => {
-            let bounds = other.aabb(Vec3::zeros(), &Quat::identity());
+        Shape::Hull(hull) => thin(hull.0.points()),
+        Shape::Mesh(mesh) => thin(mesh.0.vertices()),
+        Shape::Sphere(_) | Shape::Box(_) | Shape::Capsule(_) | Shape::Ring(_) | Shape::HalfSpace(_) => {
+            let bounds = thing.shape.aabb(Vec3::zeros(), &Quat::identity());
             corners(&bounds).to_vec()
         }
     };
@@ -298,13 +298,14 @@ mod tests {
     use super::super::camera::{Camera, View};
     use super::*;
     use crate::base::state::BodyState;
+    use crate::physics::shape::{Cuboid, Sphere};
 
     fn scene(balls: &[(Vec3, f64)], statics: &[Drawable]) -> (Framing, Frame) {
         let bodies: Vec<_> = balls
             .iter()
             .enumerate()
             .map(|(i, (x, radius))| {
-                let shape = Shape::Sphere { radius: *radius };
+                let shape = Shape::Sphere(Sphere { radius: *radius });
                 (BodyId(i as u32), Drawable { shape, x: *x, q: Quat::identity(), color: [0; 3] })
             })
             .collect();
@@ -391,7 +392,7 @@ mod tests {
     #[test]
     fn landscapes_do_not_count_and_scenery_does() {
         let floor = |half: f64| Drawable {
-            shape: Shape::Box { half: Vec3::new(half, 0.5, half) },
+            shape: Shape::Box(Cuboid { half: Vec3::new(half, 0.5, half) }),
             x: Vec3::new(1.5, -1.0, 1.5),
             q: Quat::identity(),
             color: [0; 3],

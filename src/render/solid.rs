@@ -84,16 +84,16 @@ pub(super) type Entry = (f64, Vec3);
 impl Solid {
     pub fn new(shape: &Shape) -> Self {
         match shape {
-            Shape::Sphere { radius } => Solid::Sphere { radius: *radius },
-            Shape::Box { half } => Solid::Box { half: *half },
-            Shape::Cylinder { radius, half_height } => {
-                Solid::Cylinder { radius: *radius, half_height: *half_height }
+            Shape::Sphere(sphere) => Solid::Sphere { radius: sphere.radius },
+            Shape::Box(cuboid) => Solid::Box { half: cuboid.half },
+            Shape::Cylinder(cylinder) => {
+                Solid::Cylinder { radius: cylinder.radius, half_height: cylinder.half_height }
             }
-            Shape::Ring { radius, tube } => Solid::Ring(Ring { radius: *radius, tube: *tube }),
-            Shape::Hull(hull) => Solid::Polytope(face_planes(hull)),
-            Shape::HalfSpace { normal } => Solid::HalfSpace { normal: *normal },
-            Shape::Mesh(mesh) => Solid::Mesh(mesh.clone()),
-            Shape::Capsule { .. } => Solid::Other(shape.to_parry()),
+            Shape::Ring(ring) => Solid::Ring(Ring { radius: ring.radius, tube: ring.tube }),
+            Shape::Hull(hull) => Solid::Polytope(face_planes(&hull.0)),
+            Shape::HalfSpace(plane) => Solid::HalfSpace { normal: plane.normal },
+            Shape::Mesh(mesh) => Solid::Mesh(mesh.0.clone()),
+            Shape::Capsule(_) => Solid::Other(shape.to_parry()),
         }
     }
 
@@ -292,6 +292,7 @@ mod tests {
 
     use super::*;
     use crate::base::math::{rotation_exp, rotation_matrix};
+    use crate::physics::shape::{Capsule, Cuboid, Cylinder, HalfSpace, Hull, Sphere};
 
     fn shapes() -> Vec<Shape> {
         let corner = |x, y, z| to_parry(Vec3::new(x, y, z));
@@ -303,12 +304,12 @@ mod tests {
         ])
         .unwrap();
         vec![
-            Shape::Sphere { radius: 0.8 },
-            Shape::Box { half: Vec3::new(0.5, 0.9, 0.3) },
-            Shape::Cylinder { radius: 0.6, half_height: 0.9 },
-            Shape::Capsule { radius: 0.5, half_height: 0.4 },
-            Shape::Hull(Arc::new(hull)),
-            Shape::HalfSpace { normal: Vec3::new(0.6, 0.8, 0.0) },
+            Shape::Sphere(Sphere { radius: 0.8 }),
+            Shape::Box(Cuboid { half: Vec3::new(0.5, 0.9, 0.3) }),
+            Shape::Cylinder(Cylinder { radius: 0.6, half_height: 0.9 }),
+            Shape::Capsule(Capsule { radius: 0.5, half_height: 0.4 }),
+            Shape::Hull(Hull(Arc::new(hull))),
+            Shape::HalfSpace(HalfSpace { normal: Vec3::new(0.6, 0.8, 0.0) }),
         ]
     }
 

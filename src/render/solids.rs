@@ -151,9 +151,10 @@ fn node_entry(node: &BvhNode, ray: &Ray, reach: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::base::math::rotation_exp;
+    use crate::physics::shape::Sphere;
 
     fn spheres(centres: &[Vec3]) -> Solids {
-        let shape = Shape::Sphere { radius: 0.5 };
+        let shape = Shape::Sphere(Sphere { radius: 0.5 });
         let solid = Arc::new(Solid::new(&shape));
         Solids::new(centres.iter().map(|x| (&shape, solid.clone(), *x, Quat::identity())))
     }

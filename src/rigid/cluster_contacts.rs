@@ -16,7 +16,9 @@ use crate::physics::local_solver::{
     ContactConstraint, ContactPair, ContactPairs, LocalSolver, PairCache, Partner, SolverBody, SolverMass,
 };
 use crate::physics::{Flight, Surface, World, touching, touching_static};
-use crate::protocol::{BodyIndex, CachedContact, GhostToSend, PartnerKey, Response, ResponseInput, Seen};
+use crate::protocol::{
+    BodyIndex, CachedContact, ContactCounts, GhostToSend, PartnerKey, Response, ResponseInput,
+};
 use crate::rigid::RigidModel;
 use crate::rigid::island_response;
 
@@ -64,9 +66,9 @@ pub(super) fn respond(
     input: &ResponseInput<RigidModel>,
     space: &mut Workspace,
 ) -> Response<RigidModel> {
-    // What bodies that are solved together do to each other is not settled here.
+    // What bodies that are solved is_island do to each other is not settled here.
     let world = &*model.world;
-    let islands = model.islands.as_deref().filter(|_| input.together);
+    let islands = model.islands.as_deref().filter(|_| input.is_island);
     // In a large cluster most touch nothing, and then it does not matter how they are turned, or where they are.
     let in_full = islands.is_some() || input.cluster.len() <= SMALL_CLUSTER;
     if in_full {
@@ -240,12 +242,12 @@ impl Workspace {
 
     /// Where what each of the cluster remembers begins.
     fn find_known(&mut self, input: &ResponseInput<RigidModel>) {
-        let (cluster, memories) = (input.cluster, input.memories);
+        let (cluster, caches) = (input.cluster, input.caches);
         parallel::par_collect(&mut self.known_from, cluster.len(), |range, found| {
             let Some((first, _)) = cluster.get(range.start) else { return };
-            let mut from = memories.partition_point(|known| known.own < *first);
+            let mut from = caches.partition_point(|known| known.own < *first);
             for (place, _) in &cluster[range] {
-                while memories.get(from).is_some_and(|known| known.own < *place) {
+                while caches.get(from).is_some_and(|known| known.own < *place) {
                     from += 1;
                 }
                 found.push(from as u32);
@@ -283,7 +285,7 @@ struct Gathering<'a> {
 
 impl Gathering<'_> {
     /// Lets those who touch meet, with what they remember of each other.
-    fn meet(&mut self, touching: &[Touching], arbiters_of: &[u32]) -> Seen {
+    fn meet(&mut self, touching: &[Touching], arbiters_of: &[u32]) -> ContactCounts {
         let (world, bodies) = (self.world, self.bodies);
         let seat = |number: u32| arbiters_of[number as usize];
         let sides = |at: usize| match touching[at] {
@@ -321,10 +323,10 @@ impl Gathering<'_> {
             }
         });
         *self.pairs = pairs;
-        let mut seen = Seen { new_touches: new_touches.into_inner(), ..Seen::default() };
+        let mut seen = ContactCounts { new_contacts: new_touches.into_inner(), ..ContactCounts::default() };
         for (Touching { a, .. }, pair) in touching.iter().zip(self.pairs.list()) {
             if self.is_own(*a) {
-                seen.touches += 1;
+                seen.contacts += 1;
                 seen.overlap_m = seen.overlap_m.max(-pair.gap);
             }
         }
@@ -332,17 +334,17 @@ impl Gathering<'_> {
     }
 
     /// What two remember of each other. A pair inside the cluster is remembered from its smaller side, but its bodies may
-    /// have come together from different clusters, or one of them may have left.
+    /// have come is_island from different clusters, or one of them may have left.
     fn recall(&self, a: u32, b: Result<u32, u32>) -> Option<&PairCache> {
-        let memories = self.input.memories;
+        let caches = self.input.caches;
         let find = |own: u32, partner: PartnerKey| {
             let place = self.place(own);
             let from = match self.known_from.get(own as usize) {
                 Some(from) => *from as usize,
-                None => memories.partition_point(|known| known.own < place),
+                None => caches.partition_point(|known| known.own < place),
             };
-            let mut known = memories[from..].iter().take_while(|known| known.own == place);
-            known.find(|known| known.partner == partner)?.memory.pair()
+            let mut known = caches[from..].iter().take_while(|known| known.own == place);
+            known.find(|known| known.partner == partner)?.cache.pair()
         };
         match b {
             Ok(b) => {
@@ -361,7 +363,12 @@ impl Gathering<'_> {
         place_of(self.input, number)
     }
 
-    fn response(&mut self, tick: Tick, solver: &mut LocalSolver, seen: Seen) -> Response<RigidModel> {
+    fn response(
+        &mut self,
+        tick: Tick,
+        solver: &mut LocalSolver,
+        seen: ContactCounts,
+    ) -> Response<RigidModel> {
         let ghost_owners = self.ghost_owners();
         let ghosts = solver.solve_with_ghosts(self.world, self.bodies, self.pairs, &ghost_owners);
         // An iteration rests on the one before of those it touches: only what follows from what they have told
@@ -385,7 +392,14 @@ impl Gathering<'_> {
         let complete = certain >= iterations;
         // Who is held takes a contact step, and flies from the next tick; who bounces flies from this one.
         let is_resting = flights.iter().any(|(_, flight)| flight.since > tick);
-        Response { flights, memories: self.memories(), told, complete, is_resting, seen }
+        Response {
+            flights,
+            caches: self.caches(),
+            ghosts: told,
+            has_all_ghosts: complete,
+            is_resting,
+            counts: seen,
+        }
     }
 
     /// The states of the cluster once remotes have pushed it.
@@ -441,7 +455,7 @@ impl Gathering<'_> {
     }
 
     /// What every pair of the cluster remembers: pairs inside the cluster once, seen from the smaller body.
-    fn memories(&self) -> Arc<[CachedContact<RigidModel>]> {
+    fn caches(&self) -> Arc<[CachedContact<RigidModel>]> {
         let pairs = self.pairs.list();
         let remembered = |at: u32| {
             let pair = &pairs[at as usize];
@@ -449,9 +463,9 @@ impl Gathering<'_> {
             let own = self.place_in(pair.a);
             match pair.b {
                 Some(b) if !self.is_own(self.members[pair.a as usize]) => {
-                    CachedContact { own: self.place_in(b), partner: PartnerKey::Body(own), memory }
+                    CachedContact { own: self.place_in(b), partner: PartnerKey::Body(own), cache: memory }
                 }
-                _ => CachedContact { own, partner: self.partner(pair), memory },
+                _ => CachedContact { own, partner: self.partner(pair), cache: memory },
             }
         };
         // Pairs of bodies come first, then static geometry, each in order: with no remotes this is a merge.
@@ -466,12 +480,12 @@ impl Gathering<'_> {
             order.push(at);
         }
         order.extend(statics);
-        let mut memories = Vec::new();
-        parallel::par_fill(&mut memories, order.len(), |at| remembered(order[at]));
+        let mut caches = Vec::new();
+        parallel::par_fill(&mut caches, order.len(), |at| remembered(order[at]));
         if !self.input.remotes.is_empty() {
-            memories.sort_unstable_by_key(CachedContact::key);
+            caches.sort_unstable_by_key(CachedContact::key);
         }
-        debug_assert!(memories.is_sorted_by_key(CachedContact::key), "a merge of two lists in order");
-        memories.into()
+        debug_assert!(caches.is_sorted_by_key(CachedContact::key), "a merge of two lists in order");
+        caches.into()
     }
 }

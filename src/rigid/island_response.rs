@@ -1,4 +1,4 @@
-//! A cluster that is solved together: remotes push its bodies one by one, under the local response; then the group
+//! A cluster that is solved is_island: remotes push its bodies one by one, under the local response; then the group
 //! solver has the last word about what they do to each other and to static geometry.
 
 use std::sync::Arc;
@@ -22,26 +22,26 @@ pub(super) fn go_on(
 ) -> Response<RigidModel> {
     response.is_resting = true;
     // Nobody goes on from the last tick, nor before remotes have told everything.
-    if !response.complete || tick == world.time.last_tick {
+    if !response.has_all_ghosts || tick == world.time.last_tick {
         response.flights.clear();
         return response;
     }
     let members: Vec<BodyIndex> = input.cluster.iter().map(|(place, _)| *place).collect();
     let advanced =
-        islands.advance(spaces, &members, states, &gather_warm_start(world, &members, input.memories));
+        islands.advance(spaces, &members, states, &gather_warm_start(world, &members, input.caches));
     let flight = |origin: &BodyState| Flight { since: tick + 1, origin: *origin };
     response.flights = members.iter().copied().zip(advanced.states.iter().map(flight)).collect();
     let of_group = members.iter().map(|place| {
-        let memory = ContactCache::Group(advanced.memory.clone());
-        CachedContact { own: *place, partner: PartnerKey::Island, memory }
+        let cache = ContactCache::Island(advanced.cache.clone());
+        CachedContact { own: *place, partner: PartnerKey::Island, cache }
     });
-    let mut memories: Vec<CachedContact<RigidModel>> =
-        response.memories.iter().cloned().chain(of_group).collect();
-    memories.sort_unstable_by_key(CachedContact::key);
-    response.memories = memories.into();
-    response.seen.touches += advanced.pairs;
-    response.seen.new_touches += advanced.begun;
-    response.seen.overlap_m = response.seen.overlap_m.max(advanced.deepest);
+    let mut caches: Vec<CachedContact<RigidModel>> =
+        response.caches.iter().cloned().chain(of_group).collect();
+    caches.sort_unstable_by_key(CachedContact::key);
+    response.caches = caches.into();
+    response.counts.contacts += advanced.pairs;
+    response.counts.new_contacts += advanced.begun;
+    response.counts.overlap_m = response.counts.overlap_m.max(advanced.deepest);
     response
 }
 
@@ -49,17 +49,17 @@ pub(super) fn go_on(
 fn gather_warm_start(
     world: &World,
     members: &[BodyIndex],
-    memories: &[CachedContact<RigidModel>],
+    caches: &[CachedContact<RigidModel>],
 ) -> Arc<IslandCache> {
     let of = |place: BodyIndex| {
-        let at = memories.binary_search_by_key(&(place, PartnerKey::Island), CachedContact::key).ok()?;
-        memories[at].memory.group()
+        let at = caches.binary_search_by_key(&(place, PartnerKey::Island), CachedContact::key).ok()?;
+        caches[at].cache.island()
     };
     let pair = |known: &CachedContact<RigidModel>| match known.partner {
         PartnerKey::Body(other) => Some((known.own.min(other), known.own.max(other))),
         PartnerKey::Static(id) => Some((known.own, static_partner(world, id)?)),
         PartnerKey::Island => None,
     };
-    let pairs = || memories.iter().filter_map(|known| Some((pair(known)?, known.memory.pair()?))).collect();
+    let pairs = || caches.iter().filter_map(|known| Some((pair(known)?, known.cache.pair()?))).collect();
     IslandCache::gather_warm_start(members, of, pairs)
 }

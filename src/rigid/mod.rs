@@ -3,6 +3,8 @@
 mod cluster_contacts;
 mod island_response;
 mod model;
+mod track_end;
 
 pub use model::RigidModel;
 pub(crate) use model::clear_pool_workspaces;
+pub use track_end::TrackEnd;

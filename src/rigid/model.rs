@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::base::aabb::Aabb;
 use crate::base::parallel;
@@ -12,6 +13,7 @@ use crate::physics::local_solver::GhostState;
 use crate::physics::{BodyInput, Flight, InputKind, World, first_static_touch, first_touch};
 use crate::protocol::{BodyIndex, Cluster, Dynamics, Response, ResponseInput};
 use crate::rigid::cluster_contacts::{self, Workspace};
+use crate::rigid::track_end::TrackEnd;
 
 thread_local! {
     /// Work space. What survives a call changes no answer.
@@ -38,19 +40,32 @@ fn with_workspace<R>(work: impl FnOnce(&mut Workspace) -> R) -> R {
     done
 }
 
-/// The rigid bodies of a world; with islands, those bodies that stay in contact are solved together.
+/// The rigid bodies of a world; with islands, those bodies that stay in contact are solved is_island.
 #[derive(Clone)]
 pub struct RigidModel {
     /// The scene made ready to simulate.
     pub world: Arc<World>,
     /// Advances islands, if bodies are grouped into islands.
     pub islands: Option<Arc<IslandModel>>,
+    /// Ticks at which any cluster has responded to contacts, for the watchdog.
+    responded: Arc<AtomicU64>,
 }
 
 impl RigidModel {
     /// Bodies that are all treated one by one.
     pub fn new(world: Arc<World>) -> Self {
-        RigidModel { world, islands: None }
+        RigidModel { world, islands: None, responded: Arc::default() }
+    }
+
+    /// The same, with islands.
+    pub fn with_islands(self, islands: Option<Arc<IslandModel>>) -> Self {
+        RigidModel { islands, ..self }
+    }
+
+    /// How often any cluster has responded to contacts at a tick. Grows as long as responses are computed, however slow
+    /// the machine is.
+    pub fn ticks_responded(&self) -> u64 {
+        self.responded.load(Relaxed)
     }
 }
 
@@ -59,6 +74,7 @@ impl Dynamics for RigidModel {
     type Cache = ContactCache;
     type Ghost = GhostState;
     type Input = BodyInput;
+    type SharedTick = TrackEnd;
 
     fn same_ghost(a: &GhostState, b: &GhostState) -> bool {
         a.same_bits(b)
@@ -112,6 +128,7 @@ impl Dynamics for RigidModel {
     }
 
     fn respond(&self, tick: Tick, input: &ResponseInput<RigidModel>) -> Response<RigidModel> {
+        self.responded.fetch_add(1, Relaxed);
         with_workspace(|space| cluster_contacts::respond(self, tick, input, space))
     }
 

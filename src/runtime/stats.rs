@@ -12,9 +12,8 @@ use serde::Serialize;
 
 use crate::base::time::Tick;
 use crate::physics::Flight;
-use crate::protocol::{Dynamics, Entity, Entry, Message};
+use crate::protocol::{Dynamics, Entity, Entry, GvtService, Message};
 use crate::rigid::RigidModel;
-use crate::runtime::lvt_histogram::LvtHistogram;
 use crate::runtime::shared::Shared;
 
 /// What was counted in a speculative run.
@@ -254,11 +253,6 @@ impl CoreCounters {
         core_counters
     }
 
-    /// Steps written so far.
-    pub fn steps(&self) -> u64 {
-        self.steps.get()
-    }
-
     /// Messages handled so far.
     pub fn handled(&self) -> u64 {
         self.handled.get()
@@ -283,7 +277,7 @@ impl GvtStats {
     /// Global virtual time has been raised to `gvt`.
     pub fn note<'a>(
         &self,
-        lvt_histogram: &LvtHistogram,
+        gvt_service: &dyn GvtService,
         window: u64,
         gvt: Tick,
         core_counters: impl Iterator<Item = &'a CoreCounters>,
@@ -292,7 +286,7 @@ impl GvtStats {
         if !round.is_multiple_of(window.div_ceil(TICKS_PER_LOOK)) {
             return;
         }
-        let lag = lvt_histogram.farthest(window).saturating_sub(gvt);
+        let lag = gvt_service.farthest(window).saturating_sub(gvt);
         self.looked.fetch_add(1, Relaxed);
         self.lag_sum.fetch_add(lag, Relaxed);
         self.lag_max.fetch_max(lag, Relaxed);

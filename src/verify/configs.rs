@@ -23,7 +23,7 @@ pub enum Outside {
     /// The first entity hands its first body over to the second.
     Migrate,
     /// The same, and the body is pushed at tick 1, and sent back later.
-    HandOverAndPush,
+    MigrateAndPush,
 }
 
 /// Worlds that differ only in their seeds.
@@ -105,7 +105,7 @@ const HELD: Family = Family {
     seeds: &[0, 1, 2, 3, 4, 5],
     ..PLAIN
 };
-const HELD_TICKETS: Family = Family { lane: Lane::Actors, buckets: 2, cell_scale: 0.5, ..HELD };
+const HELD_REQUESTS: Family = Family { lane: Lane::Actors, buckets: 2, cell_scale: 0.5, ..HELD };
 
 /// The families that every test run looks at, in full.
 pub const SMALL: &[Family] = &[
@@ -125,7 +125,7 @@ pub const SMALL: &[Family] = &[
         ..PLAIN
     },
     Family { sparse: 3, ..HELD },
-    Family { name: "two bodies, held, requests", sparse: 3, ticks: 4, seeds: &[0, 1, 2], ..HELD_TICKETS },
+    Family { name: "two bodies, held, requests", sparse: 3, ticks: 4, seeds: &[0, 1, 2], ..HELD_REQUESTS },
     Family {
         name: "three bodies, held, clusters of two",
         bodies: 3,
@@ -217,7 +217,7 @@ pub const SMALL: &[Family] = &[
     },
     Family { name: "a push, requests", outside: Outside::Push, ticks: 3, seeds: &[0, 1], ..ACTORS },
     Family { name: "a body is taken away", outside: Outside::Remove, ticks: 4, ..PLAIN },
-    Family { name: "a push and a change", outside: Outside::PushAndRemove, ticks: 3, ..PLAIN },
+    Family { name: "a push and a removal", outside: Outside::PushAndRemove, ticks: 3, ..PLAIN },
     Family {
         name: "a body comes",
         outside: Outside::Spawn,
@@ -234,18 +234,18 @@ pub const SMALL: &[Family] = &[
         seeds: &[0, 1, 2],
         ..PLAIN
     },
-    Family { name: "a handover", outside: Outside::Migrate, ticks: 4, ..PLAIN },
-    Family { name: "a handover and a push", outside: Outside::HandOverAndPush, ticks: 3, ..PLAIN },
+    Family { name: "a migration", outside: Outside::Migrate, ticks: 4, ..PLAIN },
+    Family { name: "a migration and a push", outside: Outside::MigrateAndPush, ticks: 3, ..PLAIN },
     Family {
-        name: "a handover, requests",
+        name: "a migration, requests",
         outside: Outside::Migrate,
         ticks: 3,
         seeds: &[0, 1, 2, 3],
         ..ACTORS
     },
     Family {
-        name: "a handover among three",
-        outside: Outside::HandOverAndPush,
+        name: "a migration among three",
+        outside: Outside::MigrateAndPush,
         bodies: 3,
         ticks: 2,
         room: 8,
@@ -323,7 +323,7 @@ impl Family {
             Outside::PushAndRemove => vec![act(2, 0, ToyInputKind::Mix(7)), act(1, 1, ToyInputKind::Despawn)],
             Outside::SpawnAndRemove => vec![config.newcomer(1, 0), act(2, 0, ToyInputKind::Despawn)],
             Outside::Migrate => vec![hand(0, 1)],
-            Outside::HandOverAndPush => vec![hand(0, 1), act(1, 0, ToyInputKind::Mix(7)), hand(1, 0)],
+            Outside::MigrateAndPush => vec![hand(0, 1), act(1, 0, ToyInputKind::Mix(7)), hand(1, 0)],
         }
     }
 }

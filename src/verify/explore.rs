@@ -77,7 +77,7 @@ pub fn explore(
         followers: Vec::new(),
         begins: Vec::new(),
     };
-    atlas.known.insert(start.print(config), 0);
+    atlas.known.insert(start.fingerprint(config), 0);
     let mut explored = Explored { states: 1, ..Explored::default() };
     let mut level = vec![(0u32, start)];
     while !level.is_empty() {
@@ -134,7 +134,7 @@ fn look(config: &ModelConfig, state: &ModelState) -> Looked {
     let violation = if moves.is_empty() { state.check_end(config).err() } else { None };
     let follow = |next: &Action| {
         let follower = state.after(config, *next);
-        (follower.print(config), follower)
+        (follower.fingerprint(config), follower)
     };
     Looked { followers: moves.iter().map(follow).collect(), violation }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::base::time::Tick;
+use crate::protocol::GvtService;
 use crate::protocol::{Entity, Message};
 use crate::verify::config::ModelConfig;
 use crate::verify::state::{Envelope, ModelState};
@@ -18,7 +19,7 @@ pub enum Property {
     /// Global virtual time never falls, and nobody is ever below it.
     GvtIsKept,
     /// Nobody is told of a contact that he knows.
-    ToldOnce,
+    AnnouncedOnce,
     /// At the end no bucket is held, and nobody waits for one.
     LocksReturned,
     /// No message is about a tick below global virtual time.
@@ -35,7 +36,7 @@ impl Property {
         Property::NoDeadlock,
         Property::CommittedIsReference,
         Property::GvtIsKept,
-        Property::ToldOnce,
+        Property::AnnouncedOnce,
         Property::LocksReturned,
         Property::PastIsSettled,
         Property::NoPanic,
@@ -47,8 +48,8 @@ impl Property {
         match self {
             Property::NoDeadlock => "no deadlock",
             Property::CommittedIsReference => "committed == reference",
-            Property::GvtIsKept => "GVT never falls and nobody falls below it",
-            Property::ToldOnce => "a contact is told exactly once",
+            Property::GvtIsKept => "GVT never falls and no LVT falls below it",
+            Property::AnnouncedOnce => "a contact is announced exactly once",
             Property::LocksReturned => "no lock leaks",
             Property::PastIsSettled => "nothing below GVT is needed",
             Property::NoPanic => "no handler panics",
@@ -81,7 +82,7 @@ impl ModelState {
             return violation(Property::GvtIsKept, format!("it fell from {before} to {gvt}"));
         }
         let below = |entity: &&Entity<_>| !entity.is_retired() && entity.lvt() < gvt;
-        if let Some(entity) = self.entities.iter().map(|entity| &**entity).find(below) {
+        if let Some(entity) = self.drivers.iter().map(|driver| driver.entity()).find(below) {
             let how = format!("{} is at {}, and global virtual time is {gvt}", entity.id(), entity.lvt());
             return violation(Property::GvtIsKept, how);
         }
@@ -93,9 +94,14 @@ impl ModelState {
                 return violation(Property::PastIsSettled, how);
             }
         }
-        if let Some(entity) = self.entities.iter().find(|entity| entity.stats().repeated_events > 0) {
+        if let Some(entity) = self
+            .drivers
+            .iter()
+            .map(|driver| driver.entity())
+            .find(|entity| entity.stats().repeated_events > 0)
+        {
             let how = format!("{} was told of a contact twice, or told twice of one it met", entity.id());
-            return violation(Property::ToldOnce, how);
+            return violation(Property::AnnouncedOnce, how);
         }
         for tick in before + 1..=gvt {
             self.compare(config, tick)?;
@@ -144,13 +150,17 @@ impl ModelState {
         for (number, bucket_queue) in self.bucket_queues.iter().enumerate() {
             if bucket_queue.is_held() || !bucket_queue.queue().is_empty() {
                 let how = format!("bucket {number} is held, and {} wait for it", bucket_queue.queue().len());
-                let is_over = self.entities.iter().all(|entity| entity.is_done(&config.limits));
+                let is_over = self
+                    .drivers
+                    .iter()
+                    .map(|driver| driver.entity())
+                    .all(|entity| entity.is_done(&config.limits));
                 return violation(if is_over { Property::LocksReturned } else { Property::NoDeadlock }, how);
             }
         }
         let gvt = self.lvt_histogram.gvt();
         let waits = |entity: &&Entity<_>| !entity.is_done(&config.limits);
-        if let Some(entity) = self.entities.iter().map(|entity| &**entity).find(waits) {
+        if let Some(entity) = self.drivers.iter().map(|driver| driver.entity()).find(waits) {
             let how = format!(
                 "nothing can happen, and {} waits for ever at tick {} ({}, {} answers outstanding; global \
                  virtual time {gvt})",
@@ -166,8 +176,8 @@ impl ModelState {
             return violation(Property::NoDeadlock, how);
         }
         let mut seen = (0, 0);
-        for entity in &self.entities {
-            let stats = (**entity).clone().finish(&config.toy);
+        for driver in &self.drivers {
+            let stats = (**driver).clone().finish(&config.toy);
             seen = (seen.0 + stats.contact_ticks, seen.1 + stats.contacts);
         }
         let expected = config.truth(self.let_in).touches;
@@ -186,7 +196,7 @@ impl Envelope {
             Envelope::Message(Message::Migrate { tick, .. }) => Some(*tick),
             Envelope::Message(message) => message.at().map(|at| at.tick),
             Envelope::ToyInput { tick, .. } => Some(*tick),
-            Envelope::Request(_) | Envelope::Answer(..) | Envelope::Unlock | Envelope::Count(..) => None,
+            Envelope::Request(_) | Envelope::Reply(..) | Envelope::Unlock | Envelope::Count(..) => None,
         }
     }
 }

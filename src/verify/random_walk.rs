@@ -140,8 +140,8 @@ pub fn walk(config: &ModelConfig, seed: u64) -> Walked {
     }
     walked.complete = true;
     walked.violation = state.check_end(config).err().map(|violation| (violation, way));
-    for entity in &state.entities {
-        walked.stats.add(entity.stats());
+    for driver in &state.drivers {
+        walked.stats.add(driver.entity().stats());
     }
     walked
 }
@@ -156,7 +156,7 @@ pub fn choose(schedule: &mut AdversarialSchedule, moves: &[Action]) -> Option<Ac
     };
     let action = |next: &Action| match *next {
         Action::Deliver { from, to } => {
-            Choice::Deliver { from: name(from), to: name(to), is_answer: matches!(from, Endpoint::Bucket(_)) }
+            Choice::Deliver { from: name(from), to: name(to), is_ack: matches!(from, Endpoint::Bucket(_)) }
         }
         Action::Step(id) => Choice::Step(id),
         Action::Write(id) => Choice::Step(EntityId(3_000_000 + id.0)),

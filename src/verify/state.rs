@@ -5,18 +5,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::base::time::Tick;
-use crate::protocol::{BodyIndex, Bucket, Entity, EntityId, Message, Outbox, Plan, Track, WriteResult};
+use crate::protocol::GvtService;
+use crate::protocol::{
+    BodyIndex, Bucket, Driver, Entity, EntityId, Message, Plan, Track, Version, WriteResult,
+};
 use crate::protocol::{BucketQueue, TableRequest};
 use crate::runtime::directory::EntityDirectory;
 use crate::runtime::lvt_histogram::LvtHistogram;
-use crate::verify::config::{Atomicity, ModelConfig, ScriptedInput};
+use crate::verify::config::{ModelConfig, ScriptedInput};
 use crate::verify::property::Violation;
 use crate::verify::toy_model::{ToyInput, ToyModel, ToyPath};
 use crate::verify::trace::TraceLog;
-use crate::verify::transition::in_order;
 
 /// Who sends or gets something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum Endpoint {
     /// An entity.
     Entity(EntityId),
@@ -65,7 +67,7 @@ pub(super) enum Envelope {
     Message(Message<ToyModel>),
     ToyInput { held: Tick, tick: Tick, number: u64, act: ToyInput },
     Request(TableRequest<ToyModel>),
-    Answer(Plan<ToyModel>, WriteResult<ToyModel>),
+    Reply(Plan<ToyModel>, WriteResult<ToyModel>),
     Unlock,
     Count(Option<Tick>, Option<Tick>),
 }
@@ -91,7 +93,7 @@ pub(super) type Log = Vec<(Tick, Option<ToyPath>)>;
 /// One state.
 #[derive(Clone)]
 pub struct ModelState {
-    pub(super) entities: Vec<Arc<Entity<ToyModel>>>,
+    pub(super) drivers: Vec<Arc<Driver<ToyModel>>>,
     /// The buckets: with requests in the message lane, without in the shared one.
     pub(super) bucket_queues: Vec<Arc<BucketQueue<ToyModel>>>,
     pub(super) lvt_histogram: LvtHistogram,
@@ -129,10 +131,10 @@ impl ModelState {
             clusters.iter().zip(0..).flat_map(|(cluster, id)| cluster.iter().map(move |_| EntityId(id)));
         let home_entities = home_entities.collect();
         let entity = |(id, cluster): (u32, Vec<(BodyIndex, ToyPath)>)| {
-            Arc::new(Entity::new(EntityId(id), cluster.into()).with_fault(config.toy.fault))
+            Arc::new(Driver::new(Entity::new(EntityId(id), cluster.into()).with_fault(config.toy.fault)))
         };
         ModelState {
-            entities: (0..).zip(clusters).map(entity).collect(),
+            drivers: (0..).zip(clusters).map(entity).collect(),
             bucket_queues: (0..config.buckets).map(|number| Arc::new(BucketQueue::new(number))).collect(),
             lvt_histogram: LvtHistogram::new(
                 count as u32,
@@ -175,7 +177,7 @@ impl ModelState {
                 moves.push(Action::Deliver { from, to });
             }
         }
-        for at in 0..self.entities.len() {
+        for at in 0..self.drivers.len() {
             let id = EntityId(at as u32);
             if self.plans[at].is_some() {
                 moves.push(Action::Write(id));
@@ -198,7 +200,7 @@ impl ModelState {
 
     /// Whether a step would not end at once because of what is pending_acks. Such a step would change nothing.
     fn may_step(&self, at: usize) -> bool {
-        self.ready[at] && self.entities[at].is_free()
+        self.ready[at] && self.drivers[at].entity().is_free()
     }
 
     /// An answer that changes nothing and can arrive.
@@ -215,7 +217,9 @@ impl ModelState {
             None => false,
             Some(ScriptedInput::ToyInput { .. }) => true,
             Some(ScriptedInput::Migrate { from, bodies, .. }) => {
-                let Some(giver) = self.entities.get(from.0 as usize) else { return false };
+                let Some(giver) = self.drivers.get(from.0 as usize).map(|driver| driver.entity()) else {
+                    return false;
+                };
                 let has = bodies.iter().any(|body| giver.members().contains(body));
                 has && !self.is_busy(*from) && giver.can_migrate(self.lvt_histogram.gvt())
             }
@@ -263,9 +267,9 @@ impl ModelState {
                 let is_harmless = first.is_some_and(changes_nothing);
                 if let Some(mail) = self.channels.get_mut(&(from, to)).and_then(|mail| mail.front_mut()) {
                     match &**mail {
-                        Envelope::Request(_) | Envelope::Answer(..) => match Arc::make_mut(mail) {
+                        Envelope::Request(_) | Envelope::Reply(..) => match Arc::make_mut(mail) {
                             Envelope::Request(request) => unshare(request.search.track_mut()),
-                            Envelope::Answer(_, written) => unshare(&mut written.track),
+                            Envelope::Reply(_, written) => unshare(&mut written.track),
                             _ => {}
                         },
                         _ => {}
@@ -274,7 +278,7 @@ impl ModelState {
                 match to {
                     Endpoint::Entity(_) if is_harmless => {}
                     Endpoint::Entity(id) => {
-                        Arc::make_mut(&mut self.entities[id.0 as usize]).tracks_mut().for_each(&mut unshare);
+                        Arc::make_mut(&mut self.drivers[id.0 as usize]).tracks_mut().for_each(&mut unshare);
                     }
                     // The next in the queue may come to its turn.
                     Endpoint::Bucket(number) => {
@@ -285,11 +289,11 @@ impl ModelState {
                 }
             }
             Action::Step(id) | Action::Write(id) => {
-                Arc::make_mut(&mut self.entities[id.0 as usize]).tracks_mut().for_each(&mut unshare);
+                Arc::make_mut(&mut self.drivers[id.0 as usize]).tracks_mut().for_each(&mut unshare);
             }
             Action::ScriptedInput => {
-                for entity in &mut self.entities {
-                    Arc::make_mut(entity).tracks_mut().for_each(&mut unshare);
+                for driver in &mut self.drivers {
+                    Arc::make_mut(driver).tracks_mut().for_each(&mut unshare);
                 }
             }
             Action::Effect(_) => return,
@@ -324,35 +328,6 @@ impl ModelState {
     pub(super) fn post(&mut self, from: Endpoint, to: Endpoint, mail: Envelope) {
         self.channels.entry((from, to)).or_default().push_back(Arc::new(mail));
     }
-
-    /// Does what a handler of an entity wants done, at once or one thing after another.
-    pub(super) fn want(
-        &mut self,
-        config: &ModelConfig,
-        id: EntityId,
-        out: &mut Outbox<ToyModel>,
-        held: Option<Tick>,
-    ) {
-        for (body, tick) in out.flights_retracted.drain(..) {
-            Arc::make_mut(&mut self.log[body as usize]).retain(|(from, _)| *from <= tick);
-        }
-        for (body, tick, path) in out.flights_started.drain(..) {
-            Arc::make_mut(&mut self.log[body as usize]).push((tick, path));
-        }
-        let effects = in_order(config.toy.fault, out, held);
-        match config.atomicity {
-            Atomicity::Handlers => {
-                let mut gvt_may_move = false;
-                for effect in effects {
-                    gvt_may_move |= self.take_effect(config, id, effect);
-                }
-                if gvt_may_move {
-                    self.advance(config);
-                }
-            }
-            Atomicity::Effects => self.effects[id.0 as usize].extend(effects.into_iter().map(Arc::new)),
-        }
-    }
 }
 
 /// Whether it only says that something was heard.
@@ -361,6 +336,6 @@ fn changes_nothing(mail: &Arc<Envelope>) -> bool {
 }
 
 /// A fixed order of the tracks in a cell.
-pub(super) fn order(track: &Track<ToyModel>) -> (EntityId, u32, Tick) {
-    (track.entity, track.version, track.first)
+pub(super) fn order(track: &Track<ToyModel>) -> (Version, Tick) {
+    (track.version, track.first)
 }

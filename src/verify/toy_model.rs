@@ -10,9 +10,10 @@ use crate::base::aabb::Aabb;
 use crate::base::math::Vec3;
 use crate::base::time::Tick;
 use crate::protocol::{
-    BodyIndex, CachedContact, Cluster, Dynamics, Fault, GhostToSend, PartnerKey, Response, ResponseInput,
-    Seen,
+    BodyIndex, CachedContact, Cluster, ContactCounts, Dynamics, Fault, GhostToSend, PartnerKey, Response,
+    ResponseInput,
 };
+use crate::rigid::TrackEnd;
 
 /// The rules of a world.
 #[derive(Clone, Debug)]
@@ -38,7 +39,7 @@ pub struct ToyModel {
 }
 
 /// Motion at a constant speed with a constant number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ToyPath {
     /// When it begins.
     pub since: Tick,
@@ -58,7 +59,7 @@ impl ToyPath {
 }
 
 /// Something done to a body from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ToyInput {
     /// To whom.
     pub body: BodyIndex,
@@ -67,7 +68,7 @@ pub struct ToyInput {
 }
 
 /// What is done to a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum ToyInputKind {
     /// Its number changes.
     Mix(u64),
@@ -78,7 +79,7 @@ pub enum ToyInputKind {
 }
 
 /// The numbers of a body after each round, and among how many it is split.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ToyGhost {
     /// Among how many it is split.
     pub touches: u32,
@@ -154,6 +155,7 @@ impl Dynamics for ToyModel {
     type Cache = u64;
     type Ghost = ToyGhost;
     type Input = ToyInput;
+    type SharedTick = TrackEnd;
 
     const FAULTY: bool = true;
 
@@ -206,14 +208,14 @@ impl Dynamics for ToyModel {
         let pairs = self.pairs(tick, input, &slots);
         let after = self.rounds(input, &slots, &pairs);
         let last = |endpoint: usize| after[self.rounds as usize][endpoint];
-        let mut memories = Vec::new();
+        let mut caches = Vec::new();
         let mut response = Response {
             flights: Vec::new(),
-            memories: Arc::new([]),
-            told: Vec::new(),
-            complete: true,
+            caches: Arc::new([]),
+            ghosts: Vec::new(),
+            has_all_ghosts: true,
             is_resting: tick % 4 != 3,
-            seen: Seen::default(),
+            counts: ContactCounts::default(),
         };
         for pair in &pairs {
             let with = key(pair.b, &slots);
@@ -224,13 +226,13 @@ impl Dynamics for ToyModel {
             } else {
                 (slots[pair.b.expect("statics touch the cluster")].0, PartnerKey::Body(slots[pair.a].0))
             };
-            memories.push(CachedContact { own, partner, memory });
+            caches.push(CachedContact { own, partner, cache: memory });
             if pair.a < cluster {
-                response.seen.touches += 1;
-                response.seen.new_touches += u32::from(pair.memory.is_none());
+                response.counts.contacts += 1;
+                response.counts.new_contacts += u32::from(pair.memory.is_none());
             }
         }
-        response.memories = memories.into();
+        response.caches = caches.into();
         for endpoint in 0..cluster {
             let partners: Vec<PartnerKey> = partners(endpoint, &pairs, &slots);
             if partners.is_empty() {
@@ -246,7 +248,7 @@ impl Dynamics for ToyModel {
                 let touches = partners.len() as u32;
                 let after = (1..=self.rounds as usize).map(|round| after[round][endpoint]).collect();
                 let ghost = Arc::new(ToyGhost { touches, after });
-                response.told.push(GhostToSend { own: place, partners, ghost });
+                response.ghosts.push(GhostToSend { own: place, partners, ghost });
             }
         }
         response
@@ -327,7 +329,7 @@ impl ToyModel {
                 let (first, second) = (key(Some(a), slots), key(b, slots));
                 there == (first, second) || there == (second, first)
             };
-            let memory = input.memories.iter().find(is_pair).map(|known| known.memory);
+            let memory = input.caches.iter().find(is_pair).map(|known| known.cache);
             pairs.push(Pair { a, b, memory });
         };
         for a in 0..cluster {
@@ -411,7 +413,7 @@ pub struct Reference<'a> {
     pub tick: Tick,
     /// Everybody.
     pub cluster: Cluster<ToyModel>,
-    memories: Arc<[CachedContact<ToyModel>]>,
+    caches: Arc<[CachedContact<ToyModel>]>,
     /// Touches that were seen before that tick.
     pub touches: u64,
     /// Touches that began before that tick.
@@ -422,21 +424,21 @@ impl<'a> Reference<'a> {
     /// At tick 0.
     pub fn new(toy: &'a ToyModel) -> Self {
         let cluster = toy.start().into();
-        Reference { toy, tick: 0, cluster, memories: Arc::new([]), touches: 0, new_touches: 0 }
+        Reference { toy, tick: 0, cluster, caches: Arc::new([]), touches: 0, new_touches: 0 }
     }
 
     /// Goes on to the next tick, with what is done from outside on the way.
     pub fn advance(&mut self, actions: &[(u64, ToyInput)]) {
         let input =
-            ResponseInput { cluster: &self.cluster, memories: &self.memories, remotes: &[], together: false };
+            ResponseInput { cluster: &self.cluster, caches: &self.caches, remotes: &[], is_island: false };
         let response = self.toy.respond(self.tick, &input);
-        self.touches += u64::from(response.seen.touches);
-        self.new_touches += u64::from(response.seen.new_touches);
+        self.touches += u64::from(response.counts.contacts);
+        self.new_touches += u64::from(response.counts.new_contacts);
         for (place, path) in response.flights {
             let own = self.cluster.iter_mut().find(|(own, _)| *own == place);
             own.expect("responses are of the cluster").1 = path;
         }
-        self.memories = response.memories;
+        self.caches = response.caches;
         self.toy.apply_inputs(self.tick, &mut self.cluster, actions);
         self.tick += 1;
     }

@@ -1,7 +1,7 @@
 //! What happened, in words: a way through the states told move by move.
 
 use crate::base::time::Tick;
-use crate::protocol::{EntityId, Message, Outbox, Step, WriteResult};
+use crate::protocol::{Effects, EntityId, Message, Next, WriteResult};
 use crate::verify::config::{ModelConfig, ScriptedInput};
 use crate::verify::property::Violation;
 use crate::verify::state::{Action, Effect, Endpoint, Envelope, ModelState};
@@ -40,15 +40,16 @@ impl TraceLog {
         });
     }
 
-    pub fn stepped(&mut self, id: EntityId, step: &Step<ToyModel>) {
-        self.note(|| match step {
-            Step::Write(plan) => format!(
+    pub fn stepped(&mut self, id: EntityId, next: &Next<ToyModel>) {
+        self.note(|| match next {
+            Next::Write(plan) => format!(
                 "{id} steps: plans to fly from tick {} to {} (version {})",
                 plan.first, plan.last, plan.version
             ),
-            Step::AwaitAcks => format!("{id} steps: has something to hear first"),
-            Step::AwaitLvtMin(tick) => format!("{id} steps: waits until all have reached tick {tick}"),
-            Step::Done => format!("{id} steps: has nothing more to do"),
+            Next::AwaitAcks => format!("{id} steps: has something to hear first"),
+            Next::AwaitLvtMin(tick) => format!("{id} steps: waits until all have reached tick {tick}"),
+            Next::Done => format!("{id} steps: has nothing more to do"),
+            Next::Poll | Next::Forward { .. } => format!("{id} steps"),
         });
     }
 
@@ -58,7 +59,7 @@ impl TraceLog {
                 format!(
                     "body {} of {} (version {})",
                     found.remote().0,
-                    found.other.entity,
+                    found.other.version.entity,
                     found.other.version
                 )
             });
@@ -70,14 +71,14 @@ impl TraceLog {
         });
     }
 
-    pub fn outcome(&mut self, out: &Outbox<ToyModel>, lvt: Tick) {
-        if let Some((from, to)) = out.counted {
+    pub fn outcome(&mut self, out: &Effects<ToyModel>, lvt: Tick) {
+        if let Some((from, to)) = out.lvt_change() {
             let tick = |tick: Option<Tick>| tick.map_or("nowhere".to_owned(), |tick| format!("tick {tick}"));
             self.note(|| format!("  goes from {} to {}", tick(from), tick(to)));
-        } else if !out.flights_retracted.is_empty() {
+        } else if out.has_rollback() {
             self.note(|| format!("  is back at tick {lvt}"));
         }
-        for (to, message) in &out.messages {
+        for (to, message) in out.messages() {
             self.note(|| format!("  tells {to}: {}", letter_in_words(message)));
         }
     }
@@ -113,9 +114,9 @@ fn mail_in_words(mail: &Envelope) -> String {
         Envelope::ToyInput { tick, act, .. } => format!("{} at tick {tick}", act_in_words(act)),
         Envelope::Request(request) => {
             let plan = request.plan();
-            format!("request of {}, ticks {} to {}", plan.entity, plan.first, plan.last)
+            format!("request of {}, ticks {} to {}", plan.version.entity, plan.first, plan.last)
         }
-        Envelope::Answer(_, written) => {
+        Envelope::Reply(_, written) => {
             format!("written up to tick {}, {} contacts", written.last, written.found.len())
         }
         Envelope::Unlock => "the key is given back".to_owned(),

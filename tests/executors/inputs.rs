@@ -130,7 +130,7 @@ fn meddle(inputs: &Inputs, shown: &AtomicU64) {
         let body = BodyId(round % 12);
         let impulse = [0.0, 30.0 * f64::from(round % 5), 3.0];
         match inputs.give(tick, Input::Push { body, impulse, turn: [0.0; 3] }) {
-            Ok(_) | Err(InputError::Settled { .. }) => {}
+            Ok(_) | Err(InputError::Committed { .. }) => {}
             Err(InputError::AfterTheEnd { .. } | InputError::Over) => return,
             Err(error) => panic!("{error}"),
         }
@@ -208,7 +208,7 @@ fn what_cannot_be_done_is_refused() {
     let report = simulation.run(|frame| {
         if frame.index == 20 {
             let error = inputs.give(frame.tick - 1, fine.clone()).expect_err("it is settled");
-            assert_eq!(error, InputError::Settled { tick: 79, gvt: 80 });
+            assert_eq!(error, InputError::Committed { tick: 79, gvt: 80 });
             assert!(error.to_string().contains("use tick 80 or later"), "{error}");
             let meanwhile = simulation.run(|_| ControlFlow::Continue(()));
             assert_eq!(meanwhile.err(), Some(RunError::InputsTaken));

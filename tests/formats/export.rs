@@ -55,7 +55,7 @@ fn simulated(scene: &Scene) -> Vec<Frame> {
 }
 
 fn ball(id: u32) -> BodyModel {
-    let shape = physics::Shape::Sphere { radius: 0.5 };
+    let shape = physics::Shape::Sphere(physics::shape::Sphere { radius: 0.5 });
     BodyModel { id: BodyId(id), name: format!("ball {id}"), color: [255, 128, 0], shape }
 }
 
@@ -113,7 +113,7 @@ fn a_run_with_every_shape_becomes_a_sound_file() {
 #[test]
 fn like_shapes_share_a_mesh_and_colours_are_linear() {
     let mut bodies: Vec<BodyModel> = (0..4).map(ball).collect();
-    bodies[1].shape = physics::Shape::Sphere { radius: 2.0 };
+    bodies[1].shape = physics::Shape::Sphere(physics::shape::Sphere { radius: 2.0 });
     bodies[3].color = [0, 255, 10];
     let still: Vec<_> = (0..4).map(|id| (id, at(f64::from(id)))).collect();
     let glb = export(&models_of(&bodies), &[frame(0, &still)], 1).unwrap();
@@ -169,7 +169,7 @@ fn fewer_frames_keep_the_first_and_the_last() {
 #[test]
 fn planes_are_shown_where_the_bodies_are() {
     let plane = |normal: Vec3, x: Vec3, q: Quat| {
-        let shape = physics::Shape::HalfSpace { normal };
+        let shape = physics::Shape::HalfSpace(physics::shape::HalfSpace { normal });
         StaticModel { name: "plane".to_owned(), color: [9, 9, 9], shape, x, q }
     };
     let turned = rotation_exp(Vec3::new(0.3, -0.2, 0.9));
@@ -196,7 +196,7 @@ fn planes_are_shown_where_the_bodies_are() {
 
 fn physics_normal(object: &StaticModel) -> Vec3 {
     match object.shape {
-        physics::Shape::HalfSpace { normal } => normal,
+        physics::Shape::HalfSpace(physics::shape::HalfSpace { normal }) => normal,
         _ => panic!("not a plane"),
     }
 }

@@ -6,7 +6,8 @@ use anachron::internals::base::frame::Frame;
 use anachron::internals::base::ids::BodyId;
 use anachron::internals::base::math::{Quat, Vec3, quat_raw};
 use anachron::internals::base::state::BodyState;
-use anachron::internals::physics::{Shape, World};
+use anachron::internals::physics::World;
+use anachron::internals::physics::shape::{Capsule, Cuboid, Cylinder, HalfSpace, Ring, Shape, Sphere};
 use anachron::internals::render::{Drawable, renderer as renderer_of, view};
 use anachron::render::{Camera, ColorBy, GifWriter, Image, Pace, RenderOptions, Renderer};
 use anachron::scene::Scene;
@@ -20,11 +21,11 @@ fn drawable(shape: Shape, x: [f64; 3]) -> Drawable {
 }
 
 fn ball(x: [f64; 3], radius: f64) -> Drawable {
-    drawable(Shape::Sphere { radius }, x)
+    drawable(Shape::Sphere(Sphere { radius }), x)
 }
 
 fn ground() -> Drawable {
-    Drawable { color: STATIC_COLOR, ..drawable(Shape::HalfSpace { normal: Vec3::y() }, [0.0; 3]) }
+    Drawable { color: STATIC_COLOR, ..drawable(Shape::HalfSpace(HalfSpace { normal: Vec3::y() }), [0.0; 3]) }
 }
 
 fn size(width: u32, height: u32) -> RenderOptions {
@@ -56,13 +57,13 @@ fn busy_scene() -> (Vec<Drawable>, Vec<Drawable>) {
     let mut bodies: Vec<Drawable> = (0..60)
         .map(|i| ball([f64::from(i % 5) - 2.0, 0.5 + f64::from(i / 25), f64::from(i / 5 % 5) - 2.0], 0.45))
         .collect();
-    bodies.push(drawable(Shape::Box { half: Vec3::new(0.5, 0.3, 0.4) }, [0.0, 4.0, 0.0]));
-    bodies.push(drawable(Shape::Capsule { radius: 0.3, half_height: 0.4 }, [1.5, 4.0, 0.0]));
-    bodies.push(drawable(Shape::Cylinder { radius: 0.3, half_height: 0.4 }, [-1.5, 4.0, 0.0]));
-    bodies.push(drawable(Shape::Ring { radius: 0.5, tube: 0.1 }, [0.0, 5.0, 0.0]));
+    bodies.push(drawable(Shape::Box(Cuboid { half: Vec3::new(0.5, 0.3, 0.4) }), [0.0, 4.0, 0.0]));
+    bodies.push(drawable(Shape::Capsule(Capsule { radius: 0.3, half_height: 0.4 }), [1.5, 4.0, 0.0]));
+    bodies.push(drawable(Shape::Cylinder(Cylinder { radius: 0.3, half_height: 0.4 }), [-1.5, 4.0, 0.0]));
+    bodies.push(drawable(Shape::Ring(Ring { radius: 0.5, tube: 0.1 }), [0.0, 5.0, 0.0]));
     let wall = |x: [f64; 3], half: [f64; 3]| Drawable {
         color: STATIC_COLOR,
-        ..drawable(Shape::Box { half: half.into() }, x)
+        ..drawable(Shape::Box(Cuboid { half: half.into() }), x)
     };
     let statics = vec![
         wall([4.0, 2.0, 0.0], [1.0, 4.0, 5.0]),
@@ -243,7 +244,8 @@ fn odd_frames_and_scenes_have_pictures() {
         odd.bodies.push((BodyId(77), BodyState::at_rest(Vec3::zeros())));
         things.render(&odd);
     }
-    for statics in [vec![], vec![ground()], vec![drawable(Shape::Box { half: Vec3::repeat(1e-9) }, [0.0; 3])]]
+    for statics in
+        [vec![], vec![ground()], vec![drawable(Shape::Box(Cuboid { half: Vec3::repeat(1e-9) }), [0.0; 3])]]
     {
         picture(&[], &statics, size(40, 30));
     }

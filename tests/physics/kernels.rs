@@ -1,8 +1,9 @@
 //! Our contact kernels against queries written by others, and against what any contact must satisfy.
 
 use anachron::internals::base::math::{Quat, Vec3, from_parry, rotation_exp, to_parry, to_parry_pose};
+use anachron::internals::physics::World;
 use anachron::internals::physics::collision::kernels::{Manifold, Placed, contact};
-use anachron::internals::physics::{Shape, World};
+use anachron::internals::physics::shape::{HalfSpace, Shape};
 use anachron::scene::{self, Body, Scene};
 use parry3d::query;
 use proptest::prelude::*;
@@ -215,7 +216,7 @@ proptest! {
     /// Boxes on a plane: every corner within reach, or four that span them.
     #[test]
     fn boxes_on_a_plane(shape in cuboid(), turn in vector(3.0), height in -0.02..0.01f64) {
-        let plane = Shape::HalfSpace { normal: Vec3::y() };
+        let plane = Shape::HalfSpace(HalfSpace { normal: Vec3::y() });
         let plane = Placed { shape: &plane, x: Vec3::zeros(), q: Quat::identity() };
         let flying = Thing::new(shape, Vec3::zeros(), turn);
         let lowest = flying.shape.aabb(flying.x, &flying.q).min.y;

@@ -10,9 +10,12 @@ use anachron::internals::base::frame::Frame;
 use anachron::internals::base::math::{Quat, Vec3, rotation_exp};
 use anachron::internals::base::state::BodyState;
 use anachron::internals::overlap::OverlapSettings;
+use anachron::internals::physics::World;
 use anachron::internals::physics::collision::kernels::{Manifold, Placed, contact};
 use anachron::internals::physics::island_solver::IslandSolver;
-use anachron::internals::physics::{Shape, World};
+use anachron::internals::physics::shape::{
+    Capsule, Cuboid, Cylinder, HalfSpace, Hull, Mesh, Ring, Shape, Sphere,
+};
 use anachron::scene::{self, Body, Scene, StaticObject};
 use anachron::{Report, Simulation, SyncMode};
 use parry3d::shape::{ConvexPolyhedron, TriMesh};
@@ -80,7 +83,7 @@ impl Thing {
 
     /// A point of its directory, if it is a ring.
     fn on_circle(&self, angle: f64) -> Vec3 {
-        let Shape::Ring { radius, .. } = self.shape else { panic!("not a ring") };
+        let Shape::Ring(Ring { radius, .. }) = self.shape else { panic!("not a ring") };
         self.x + self.q * (along(angle) * radius)
     }
 }
@@ -101,7 +104,7 @@ fn thing(shape: Shape) -> Thing {
 }
 
 fn any_ring() -> impl Strategy<Value = Thing> {
-    (0.3..1.0f64, 0.05..0.25f64).prop_map(|(radius, tube)| thing(Shape::Ring { radius, tube }))
+    (0.3..1.0f64, 0.05..0.25f64).prop_map(|(radius, tube)| thing(Shape::Ring(Ring { radius, tube })))
 }
 
 fn any_shape() -> impl Strategy<Value = Thing> {
@@ -113,13 +116,13 @@ fn any_shape() -> impl Strategy<Value = Thing> {
     let size = || 0.1..0.8f64;
     prop_oneof![
         4 => any_ring(),
-        1 => size().prop_map(|radius| thing(Shape::Sphere { radius })),
-        1 => vector(0.8).prop_map(|half| thing(Shape::Box { half: half.abs() + Vec3::repeat(0.05) })),
-        1 => (size(), size()).prop_map(|(radius, half_height)| thing(Shape::Capsule { radius, half_height })),
-        1 => (size(), size()).prop_map(|(radius, half_height)| thing(Shape::Cylinder { radius, half_height })),
-        1 => Just(thing(Shape::Hull(Arc::new(hull)))),
-        1 => Just(thing(Shape::Mesh(Arc::new(mesh)))),
-        1 => Just(thing(Shape::HalfSpace { normal: Vec3::new(0.6, 0.8, 0.0) })),
+        1 => size().prop_map(|radius| thing(Shape::Sphere(Sphere { radius }))),
+        1 => vector(0.8).prop_map(|half| thing(Shape::Box(Cuboid { half: half.abs() + Vec3::repeat(0.05) }))),
+        1 => (size(), size()).prop_map(|(radius, half_height)| thing(Shape::Capsule(Capsule { radius, half_height }))),
+        1 => (size(), size()).prop_map(|(radius, half_height)| thing(Shape::Cylinder(Cylinder { radius, half_height }))),
+        1 => Just(thing(Shape::Hull(Hull(Arc::new(hull))))),
+        1 => Just(thing(Shape::Mesh(Mesh(Arc::new(mesh))))),
+        1 => Just(thing(Shape::HalfSpace(HalfSpace { normal: Vec3::new(0.6, 0.8, 0.0) }))),
     ]
 }
 
@@ -129,9 +132,9 @@ fn meet(a: &Thing, b: &Thing, reach: f64) -> Manifold {
 
 /// The smallest gap of a ball of the tube's size that goes once around the directory: what a ring is.
 fn gap_of_travelling_ball(ring: &Thing, other: &Thing) -> f64 {
-    let Shape::Ring { tube, .. } = ring.shape else { panic!("not a ring") };
+    let Shape::Ring(Ring { tube, .. }) = ring.shape else { panic!("not a ring") };
     let ball = |angle: f64| Thing {
-        shape: Shape::Sphere { radius: tube },
+        shape: Shape::Sphere(Sphere { radius: tube }),
         x: ring.on_circle(angle),
         ..ring.clone()
     };
@@ -175,7 +178,7 @@ proptest! {
             prop_assert!((p.normal.norm() - 1.0).abs() < 1e-12);
             // Half a gap back along the normal lies the ring, and it ends there at a minimum of the distance.
             let on_ring = p.point + p.normal * (0.5 * p.gap);
-            let speck = Thing { shape: Shape::Sphere { radius: 1e-9 }, x: on_ring, q: Quat::identity() };
+            let speck = Thing { shape: Shape::Sphere(Sphere { radius: 1e-9 }), x: on_ring, q: Quat::identity() };
             prop_assert!(meet(&speck, &a, 9.0).gap() < 1e-7);
         }
         // Seen from the other side, the same gap; and the normals point the other way.
@@ -196,9 +199,12 @@ proptest! {
 
 #[test]
 fn a_ring_that_lies_flat_keeps_its_points_while_it_shivers() {
-    let lvt_min =
-        Thing { shape: Shape::HalfSpace { normal: Vec3::y() }, x: Vec3::zeros(), q: Quat::identity() };
-    let shape = Shape::Ring { radius: RADIUS, tube: TUBE };
+    let lvt_min = Thing {
+        shape: Shape::HalfSpace(HalfSpace { normal: Vec3::y() }),
+        x: Vec3::zeros(),
+        q: Quat::identity(),
+    };
+    let shape = Shape::Ring(Ring { radius: RADIUS, tube: TUBE });
     let features = |tilt: Vec3| {
         let lying = Thing { shape: shape.clone(), x: Vec3::y() * TUBE, q: rotation_exp(tilt) };
         let manifold = meet(&lying, &lvt_min, 1e-3);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 
 use anachron::internals::base::time::Tick;
-use anachron::internals::protocol::VirtualTimes;
+use anachron::internals::protocol::{GvtService, VirtualTimes};
 use anachron::internals::runtime::lvt_histogram::LvtHistogram;
 
 const WINDOW: u64 = 6;
@@ -30,7 +30,7 @@ fn a_walker_is_counted_at_every_instant() {
             assert!(gvt <= at, "the minimum is {gvt}, but the only walker is at {at}");
             if at - gvt < WINDOW {
                 let to = (at + 1 + at % 3).min(gvt + WINDOW).min(last);
-                lvt_histogram.shift(at, to);
+                lvt_histogram.shift(Some(at), Some(to));
                 at = to;
             } else {
                 lvt_histogram.advance();
@@ -68,7 +68,7 @@ fn being_thrown_back_never_goes_below_the_minimum() {
                     let asked_to = asked[me].load(SeqCst);
                     if asked_to != NOTHING {
                         if asked_to < at {
-                            lvt_histogram.shift(at, asked_to);
+                            lvt_histogram.shift(Some(at), Some(asked_to));
                             at = asked_to;
                         }
                         // Only now does the one who asked hear of it.
@@ -89,7 +89,7 @@ fn being_thrown_back_never_goes_below_the_minimum() {
                         throw_back(lvt_histogram, asked, me, other, &mut at);
                     } else if at - gvt < WINDOW {
                         let to = (at + 1 + (random >> 50) % 3).min(gvt + WINDOW).min(last);
-                        if lvt_histogram.shift(at, to) {
+                        if lvt_histogram.shift(Some(at), Some(to)) {
                             lvt_histogram.advance();
                         }
                         at = to;
@@ -112,7 +112,7 @@ fn throw_back(lvt_histogram: &LvtHistogram, asked: &[AtomicU64], me: usize, othe
         let asked_to = asked[me].load(SeqCst);
         if asked_to != u64::MAX {
             if asked_to < *at {
-                lvt_histogram.shift(*at, asked_to);
+                lvt_histogram.shift(Some(*at), Some(asked_to));
                 *at = asked_to;
             }
             asked[me].store(u64::MAX, SeqCst);
@@ -124,12 +124,12 @@ fn throw_back(lvt_histogram: &LvtHistogram, asked: &[AtomicU64], me: usize, othe
 #[test]
 fn the_minimum_follows_the_last() {
     let lvt_histogram = LvtHistogram::new(2, 8, 0, 100);
-    assert!(!lvt_histogram.shift(0, 5));
+    assert!(!lvt_histogram.shift(Some(0), Some(5)));
     assert_eq!(lvt_histogram.advance(), None);
-    assert!(lvt_histogram.shift(0, 7));
+    assert!(lvt_histogram.shift(Some(0), Some(7)));
     assert_eq!(lvt_histogram.advance(), Some(VirtualTimes { gvt: 5, lvt_min: 5 }));
-    assert!(!lvt_histogram.shift(7, 6));
-    assert!(lvt_histogram.shift(5, 9));
+    assert!(!lvt_histogram.shift(Some(7), Some(6)));
+    assert!(lvt_histogram.shift(Some(5), Some(9)));
     assert_eq!(lvt_histogram.advance(), Some(VirtualTimes { gvt: 6, lvt_min: 6 }));
     assert_eq!((lvt_histogram.farthest(8), lvt_histogram.farthest(2)), (9, 6));
     assert_eq!(lvt_histogram.gvt(), 6);
@@ -138,12 +138,12 @@ fn the_minimum_follows_the_last() {
 #[test]
 fn who_acts_late_holds_time_back() {
     let lvt_histogram = LvtHistogram::new(1, 8, 4, 100);
-    lvt_histogram.shift(0, 7);
+    lvt_histogram.shift(Some(0), Some(7));
     assert_eq!(lvt_histogram.advance(), Some(VirtualTimes { gvt: 3, lvt_min: 7 }));
     assert_eq!(lvt_histogram.pin(2), Err(3));
     assert_eq!(lvt_histogram.pin(5), Ok(5));
     assert_eq!(lvt_histogram.pin(50), Ok(11), "no farther than anybody may be counted");
-    lvt_histogram.shift(7, 15);
+    lvt_histogram.shift(Some(7), Some(15));
     assert_eq!(lvt_histogram.advance(), None);
     assert_eq!(lvt_histogram.times(), VirtualTimes { gvt: 3, lvt_min: 5 });
     assert!(lvt_histogram.remove(5));

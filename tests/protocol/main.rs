@@ -1,15 +1,15 @@
 //! The protocol without rigid bodies: in every order, at random, and under the threads it runs on.
 
-#[path = "../support/carrier.rs"]
-mod carrier;
+#[path = "../support/patience.rs"]
+mod patience;
 
 mod lvt_histogram;
 mod model;
 mod paper;
+mod random_worlds;
 mod schedules;
 mod shells;
 mod sync;
-mod tiny_world;
 
 // `shells` compiles sources of the library a second time. They say `crate::`, so what they use is found here; and the
 // locks and atomics of `sync` are not those of the library.

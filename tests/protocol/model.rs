@@ -73,12 +73,12 @@ fn looking_ahead_changes_nothing() {
         let mut moves = Vec::new();
         for turn in 0..60usize {
             state.moves(&config, &mut moves);
-            let before = state.print(&config);
+            let before = state.fingerprint(&config);
             let after: Vec<u128> =
-                moves.iter().map(|next| state.after(&config, *next).print(&config)).collect();
+                moves.iter().map(|next| state.after(&config, *next).fingerprint(&config)).collect();
             let again: Vec<u128> =
-                moves.iter().map(|next| state.after(&config, *next).print(&config)).collect();
-            assert_eq!((before, after), (state.print(&config), again), "{}, turn {turn}", family.name);
+                moves.iter().map(|next| state.after(&config, *next).fingerprint(&config)).collect();
+            assert_eq!((before, after), (state.fingerprint(&config), again), "{}, turn {turn}", family.name);
             let Some(next) = moves.get(turn * 7 % moves.len().max(1)) else { break };
             state = state.after(&config, *next);
         }
@@ -133,7 +133,7 @@ struct Behind(ModelConfig);
 
 impl Behind {
     fn state(&self, state: ModelState) -> State {
-        let print = state.print(&self.0);
+        let print = state.fingerprint(&self.0);
         State { state, print }
     }
 }
@@ -170,7 +170,9 @@ impl Model for Behind {
                 kept(state, Property::CommittedIsReference)
             }),
             Checked::always(Property::GvtIsKept.name(), |_, state: &State| kept(state, Property::GvtIsKept)),
-            Checked::always(Property::ToldOnce.name(), |_, state: &State| kept(state, Property::ToldOnce)),
+            Checked::always(Property::AnnouncedOnce.name(), |_, state: &State| {
+                kept(state, Property::AnnouncedOnce)
+            }),
             Checked::always(Property::PastIsSettled.name(), |_, state: &State| {
                 kept(state, Property::PastIsSettled)
             }),

@@ -2,7 +2,7 @@
 //! after another. A failure is shrunk to few bodies and few stretches, kept in `tests/protocol/schedules.regressions`,
 //! and tried first from then on.
 //!
-//! `ANACHRON_CASES=100 cargo test --release --test protocol schedules` looks a hundred times as long as usual.
+//! `ANACHRON_CASES=100 cargo test --test protocol schedules` looks a hundred times as long as usual.
 
 use anachron::internals::executor::adversarial_schedule::AdversarialSchedule;
 use anachron::verify::random_walk::{ConfigRequest, any_config, choose};
@@ -10,6 +10,8 @@ use anachron::verify::{Action, ModelConfig, ModelState, replay};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
+
+use crate::patience::patience;
 
 /// No stretch of the way is longer, and no run to the end.
 const STRETCH_MAX: u32 = 120;
@@ -129,14 +131,9 @@ impl StateMachineTest for Promises {
     }
 }
 
-fn cases() -> u32 {
-    let patience = std::env::var("ANACHRON_CASES");
-    800 * patience.map_or(1, |text| text.parse::<u32>().expect("ANACHRON_CASES is a whole number"))
-}
-
 proptest_state_machine::prop_state_machine! {
     #![proptest_config(Config {
-        cases: cases(),
+        cases: 800 * patience(),
         max_shrink_iters: 2_000,
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/protocol/schedules.regressions"))),
         ..Config::default()

@@ -19,10 +19,12 @@ mod shared_tvht;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
+use std::vec::Drain;
 
 use anachron::internals::base::time::Tick;
 use anachron::internals::protocol::{
-    self, BodyIndex, Dynamics, Entity, EntityId, Fault, Grid, Limits, Message, Outbox, Stats, Step,
+    BodyIndex, Context, Driver, Dynamics, Entity, EntityId, Fault, Grid, GvtService, Handled, Limits,
+    Message, Next, Shell, StartedFlight, Stats, VirtualTimes,
 };
 use anachron::verify::toy_model::{Reference, ToyModel, ToyPath, mix};
 use lvt_histogram::LvtHistogram;
@@ -56,7 +58,7 @@ fn walk_to_the_end(walkers: u32, last: Tick) {
                     continue;
                 }
                 places[me].store(at + 1, SeqCst);
-                let is_last = lvt_histogram.shift(at, at + 1);
+                let is_last = lvt_histogram.shift(Some(at), Some(at + 1));
                 at += 1;
                 if is_last {
                     lvt_histogram.advance();
@@ -86,7 +88,7 @@ fn act_from_outside(looks: bool) {
         let lvt_histogram = lvt_histogram.clone();
         thread::spawn(move || {
             for at in 0..4 {
-                if lvt_histogram.shift(at, at + 1) {
+                if lvt_histogram.shift(Some(at), Some(at + 1)) {
                     lvt_histogram.advance();
                 }
             }
@@ -124,11 +126,11 @@ fn wait_for_the_other(is_careful: bool) {
     let lvt_histogram = Arc::new(LvtHistogram::new(2, 4, 0, 4));
     let room = Arc::new(LvtWaiters::default());
     let (wake, woken) = channel();
-    lvt_histogram.shift(0, 2);
+    lvt_histogram.shift(Some(0), Some(2));
     let other = {
         let (lvt_histogram, room) = (lvt_histogram.clone(), room.clone());
         thread::spawn(move || {
-            if lvt_histogram.shift(0, 1)
+            if lvt_histogram.shift(Some(0), Some(1))
                 && let Some(now) = lvt_histogram.advance()
             {
                 room.reached(now.lvt_min).into_iter().for_each(|id| wake.send(id).unwrap());
@@ -177,7 +179,32 @@ fn table(toy: &ToyModel, buckets: u32) -> SharedTable<ToyModel> {
     SharedTable::new(Grid::new(&radii, 0.5, buckets))
 }
 
-/// Everybody writes its first flight at the same time, each over several buckets. Whoever touches at the first tick
+/// For an entity that has nothing to do but to plan.
+struct NoEffects;
+
+impl Shell<ToyModel> for NoEffects {
+    fn retract_flights(&mut self, _: Drain<'_, (BodyIndex, Tick)>) {
+        unreachable!("a plan leaves without effects");
+    }
+
+    fn start_flights(&mut self, _: Drain<'_, StartedFlight<ToyModel>>) {
+        unreachable!("a plan leaves without effects");
+    }
+
+    fn move_lvt(&mut self, _: Option<Tick>, _: Option<Tick>) {
+        unreachable!("a plan leaves without effects");
+    }
+
+    fn send(&mut self, _: EntityId, _: Message<ToyModel>) {
+        unreachable!("a plan leaves without effects");
+    }
+
+    fn unpin(&mut self, _: Tick) {
+        unreachable!("a plan leaves without effects");
+    }
+}
+
+/// All entities write their first flight at the same time, each over several buckets. Whoever touches at the first tick
 /// is told once, not twice and not never.
 fn write_at_once(seed: u64, fault: Fault) {
     let toy = Arc::new(world(3, seed, fault));
@@ -185,10 +212,10 @@ fn write_at_once(seed: u64, fault: Fault) {
     let write = |(id, start): (u32, (BodyIndex, ToyPath))| {
         let (toy, table) = (toy.clone(), table.clone());
         thread::spawn(move || {
-            let mut entity = Entity::new(EntityId(id), vec![start].into()).with_fault(fault);
-            let now = protocol::VirtualTimes { gvt: 0, lvt_min: 0 };
-            let Step::Write(plan) = entity.step(&*toy, &limits(&toy), now, &mut Outbox::default()) else {
-                panic!("it may step");
+            let mut driver = Driver::new(Entity::new(EntityId(id), vec![start].into()).with_fault(fault));
+            let handled = driver.poll(&*toy, &Context::new(VirtualTimes::default(), limits(&toy)));
+            let Next::Write(plan) = driver.perform(handled, &mut NoEffects) else {
+                panic!("it may go on");
             };
             let (_, written) = table.write(&*toy, plan, 0);
             let met = written.found.iter().map(|found| (found.own, found.remote().0));
@@ -226,90 +253,114 @@ fn the_locks_of_the_table_neither_block_nor_lose() {
 }
 
 /// Something on its way to an entity.
-enum Mail {
-    Letter(EntityId, Message<ToyModel>),
+enum Delivery {
+    Message(EntityId, Message<ToyModel>),
     WakeUp,
     End,
 }
 
 /// What the threads of a run share.
-struct Shell {
+struct Threads {
     toy: ToyModel,
     limits: Limits,
     lvt_histogram: LvtHistogram,
     table: SharedTable<ToyModel>,
-    room: LvtWaiters,
-    mailboxes: Vec<Sender<Mail>>,
+    waiters: LvtWaiters,
+    mailboxes: Vec<Sender<Delivery>>,
     unfinished: atomic::AtomicU32,
     log: Mutex<Vec<Vec<(Tick, ToyPath)>>>,
 }
 
-impl Shell {
-    fn carry_out(&self, id: EntityId, out: &mut Outbox<ToyModel>) {
-        let mut log = self.log.lock().unwrap();
-        for (body, tick) in out.flights_retracted.drain(..) {
-            log[body as usize].retain(|(from, _)| *from <= tick);
-        }
-        for (body, tick, path) in out.flights_started.drain(..) {
-            log[body as usize].push((tick, path.expect("nobody vanishes")));
-        }
-        drop(log);
-        let mut gvt_may_move = false;
-        if let Some((from, to)) = out.counted.take() {
-            self.lvt_histogram.add(to.expect("nobody vanishes"));
-            gvt_may_move = self.lvt_histogram.remove(from.expect("nobody appears"));
-        }
-        for (to, message) in out.messages.drain(..) {
-            let _ = self.mailboxes[to.0 as usize].send(Mail::Letter(id, message));
-        }
-        if gvt_may_move && let Some(now) = self.lvt_histogram.advance() {
-            for woken in self.room.reached(now.lvt_min) {
-                let _ = self.mailboxes[woken.0 as usize].send(Mail::WakeUp);
-            }
-        }
+/// Performs the effects of one entity.
+struct ThreadShell<'a> {
+    id: EntityId,
+    threads: &'a Threads,
+    gvt_may_rise: bool,
+}
+
+impl Shell<ToyModel> for ThreadShell<'_> {
+    fn retract_flights(&mut self, flights: Drain<'_, (BodyIndex, Tick)>) {
+        let mut log = self.threads.log.lock().unwrap();
+        flights.for_each(|(body, after)| log[body as usize].retain(|(from, _)| *from <= after));
     }
 
-    /// An entity's thread: handles its mail, steps when there is none, and sleeps when it may not.
-    fn live(&self, mut entity: Entity<ToyModel>, mail: &Receiver<Mail>) -> Stats {
-        let (id, mut out) = (entity.id(), Outbox::default());
+    fn start_flights(&mut self, flights: Drain<'_, StartedFlight<ToyModel>>) {
+        let mut log = self.threads.log.lock().unwrap();
+        flights
+            .for_each(|(body, from, path)| log[body as usize].push((from, path.expect("no body vanishes"))));
+    }
+
+    fn move_lvt(&mut self, from: Option<Tick>, to: Option<Tick>) {
+        self.gvt_may_rise |= self.threads.lvt_histogram.shift(from, to);
+    }
+
+    fn send(&mut self, to: EntityId, message: Message<ToyModel>) {
+        let _ = self.threads.mailboxes[to.0 as usize].send(Delivery::Message(self.id, message));
+    }
+
+    fn unpin(&mut self, _: Tick) {
+        unreachable!("there are no inputs");
+    }
+}
+
+impl Threads {
+    /// Performs effects, and keeps the count of entities that are not done: up before messages leave, down afterwards.
+    /// When it is zero no message is on its way, because every sender awaits its acknowledgement.
+    fn perform(
+        &self,
+        driver: &mut Driver<ToyModel>,
+        handled: Handled<ToyModel>,
+        was_done: &mut bool,
+    ) -> Next<ToyModel> {
+        let is_done = driver.entity().is_done(&self.limits);
+        if *was_done && !is_done {
+            self.unfinished.fetch_add(1, SeqCst);
+        }
+        let mut shell = ThreadShell { id: driver.entity().id(), threads: self, gvt_may_rise: false };
+        let next = driver.perform(handled, &mut shell);
+        if shell.gvt_may_rise
+            && let Some(times) = self.lvt_histogram.advance()
+        {
+            for woken in self.waiters.reached(times.lvt_min) {
+                let _ = self.mailboxes[woken.0 as usize].send(Delivery::WakeUp);
+            }
+        }
+        if is_done && !*was_done && self.unfinished.fetch_sub(1, SeqCst) == 1 {
+            self.mailboxes.iter().for_each(|mailbox| mailbox.send(Delivery::End).unwrap());
+        }
+        *was_done = is_done;
+        next
+    }
+
+    /// An entity's thread: handles what arrives, polls when nothing has, and sleeps when it may not go on.
+    fn live(&self, entity: Entity<ToyModel>, mailbox: &Receiver<Delivery>) -> Stats {
+        let mut driver = Driver::new(entity);
         let (mut is_ready, mut was_done) = (true, false);
         loop {
-            let next = if is_ready { mail.try_recv().ok() } else { Some(mail.recv().unwrap()) };
-            match next {
-                Some(Mail::End) => return entity.finish(&self.toy),
-                Some(Mail::Letter(from, message)) => {
-                    entity.handle(from, message, &mut out);
+            let next = if is_ready { mailbox.try_recv().ok() } else { Some(mailbox.recv().unwrap()) };
+            let handled = match next {
+                Some(Delivery::End) => return driver.finish(&self.toy),
+                Some(Delivery::Message(from, message)) => driver.on_message(from, message),
+                Some(Delivery::WakeUp) => {
                     is_ready = true;
+                    continue;
                 }
-                Some(Mail::WakeUp) => is_ready = true,
-                None => is_ready = self.step(&mut entity, &mut out),
-            }
-            let is_done = entity.is_done(&self.limits);
-            if was_done && !is_done {
-                self.unfinished.fetch_add(1, SeqCst);
-            }
-            self.carry_out(id, &mut out);
-            if is_done && !was_done && self.unfinished.fetch_sub(1, SeqCst) == 1 {
-                self.mailboxes.iter().for_each(|mailbox| mailbox.send(Mail::End).unwrap());
-            }
-            was_done = is_done;
-        }
-    }
-
-    /// Steps. Says whether it should be tried again.
-    fn step(&self, entity: &mut Entity<ToyModel>, out: &mut Outbox<ToyModel>) -> bool {
-        let protocol::VirtualTimes { gvt, lvt_min } = self.lvt_histogram.times();
-        entity.fossil_collect(gvt);
-        match entity.step(&self.toy, &self.limits, protocol::VirtualTimes { gvt, lvt_min }, out) {
-            Step::Write(plan) => {
-                let (plan, written) = self.table.write(&self.toy, plan, gvt);
-                entity.written(plan, written, out);
-                true
-            }
-            Step::AwaitLvtMin(tick) => {
-                !self.room.register(entity.id(), tick, || self.lvt_histogram.times().lvt_min)
-            }
-            Step::AwaitAcks | Step::Done => false,
+                None => driver.poll(&self.toy, &Context::new(self.lvt_histogram.times(), self.limits)),
+            };
+            is_ready = match self.perform(&mut driver, handled, &mut was_done) {
+                Next::Poll => true,
+                Next::Write(plan) => {
+                    let (plan, reply) = self.table.write(&self.toy, plan, self.lvt_histogram.gvt());
+                    let handled = driver.on_table_reply(plan, reply);
+                    matches!(self.perform(&mut driver, handled, &mut was_done), Next::Poll)
+                }
+                Next::AwaitLvtMin(tick) => {
+                    let lvt_min = || self.lvt_histogram.times().lvt_min;
+                    !self.waiters.register(driver.entity().id(), tick, lvt_min)
+                }
+                Next::AwaitAcks | Next::Done => false,
+                Next::Forward { .. } => unreachable!("there are no inputs"),
+            };
         }
     }
 }
@@ -319,24 +370,24 @@ fn run(bodies: u32, seed: u64) {
     let toy = world(bodies, seed, Fault::None);
     let start = toy.start();
     let (mailboxes, mail): (Vec<_>, Vec<_>) = (0..bodies).map(|_| channel()).unzip();
-    let shell = Arc::new(Shell {
+    let threads = Arc::new(Threads {
         limits: limits(&toy),
         lvt_histogram: LvtHistogram::new(bodies, 2, 0, toy.last_tick),
         table: table(&toy, 3),
-        room: LvtWaiters::default(),
+        waiters: LvtWaiters::default(),
         mailboxes,
         unfinished: atomic::AtomicU32::new(bodies),
         log: Mutex::new(start.iter().map(|(_, path)| vec![(0, *path)]).collect()),
         toy: toy.clone(),
     });
-    let live = |(id, (start, mail)): (u32, ((BodyIndex, ToyPath), Receiver<Mail>))| {
-        let shell = shell.clone();
-        thread::spawn(move || shell.live(Entity::new(EntityId(id), vec![start].into()), &mail))
+    let live = |(id, (start, mail)): (u32, ((BodyIndex, ToyPath), Receiver<Delivery>))| {
+        let threads = threads.clone();
+        thread::spawn(move || threads.live(Entity::new(EntityId(id), vec![start].into()), &mail))
     };
     let lives: Vec<_> = (0..).zip(start.into_iter().zip(mail)).map(live).collect();
     let mut stats = Stats::default();
     lives.into_iter().for_each(|life| stats.add(&life.join().unwrap()));
-    let log = shell.log.lock().unwrap();
+    let log = threads.log.lock().unwrap();
     let mut reference = Reference::new(&toy);
     while reference.tick <= toy.last_tick {
         let path = |paths: &Vec<(Tick, ToyPath)>| {

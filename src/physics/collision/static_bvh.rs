@@ -7,7 +7,6 @@ use parry3d::partitioning::{Bvh, BvhBuildStrategy};
 
 use crate::base::aabb::Aabb;
 use crate::base::math::to_parry;
-use crate::physics::shape::Shape;
 use crate::physics::world::StaticDef;
 
 /// Up to this many, looking at each is quicker than descending a tree.
@@ -28,7 +27,7 @@ pub(crate) struct StaticBvh {
 impl StaticBvh {
     pub fn new(statics: &[StaticDef]) -> Self {
         let bounds: Vec<Aabb> = statics.iter().map(|s| s.shape.aabb(s.x, &s.q)).collect();
-        let is_everywhere = |at: &usize| matches!(statics[*at].shape, Shape::HalfSpace { .. });
+        let is_everywhere = |at: &usize| !statics[*at].shape.is_bounded();
         let everywhere: Vec<u32> = (0..statics.len()).filter(is_everywhere).map(|at| at as u32).collect();
         let tree = (statics.len() > LINEAR_MAX).then(|| {
             let leaves = (0..statics.len()).filter(|at| !is_everywhere(at));

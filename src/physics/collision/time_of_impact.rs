@@ -5,7 +5,7 @@
 
 use crate::base::math::Vec3;
 use crate::base::time::Tick;
-use crate::physics::collision::kernels::{Placed, signed_distance};
+use crate::physics::collision::kernels::Placed;
 use crate::physics::collision::narrow_phase::{balls_touch, touching, touching_static};
 use crate::physics::flight::{Flight, FlightCursor};
 use crate::physics::shape::Shape;
@@ -126,16 +126,18 @@ fn first_touch_with(
 /// it now.
 fn contact_free_ticks(world: &World, (body, flight): Flying, object: &StaticDef, tick: Tick) -> Option<f64> {
     let x = flight.position_at(world, tick);
-    let (normal, distance) = signed_distance(x, &Placed { shape: &object.shape, x: object.x, q: object.q });
+    let placed = Placed { shape: &object.shape, x: object.x, q: object.q };
+    let (normal, distance) = placed.signed_distance(x);
     let slack = SLACK_M + SLACK_SHARE * (x.amax() + distance.abs());
     let room = distance - body.radius - world.rule.margin_m - slack;
     if room <= 0.0 {
         return None;
     }
     let v = flight.velocity_at(world, tick);
-    let safe = match object.shape {
-        Shape::Mesh(_) | Shape::Ring { .. } => crossing_seconds(room, v, world.gravity),
-        _ => contact_free_s(room, normal, v, world.gravity),
+    let safe = if object.shape.is_convex() {
+        contact_free_s(room, normal, v, world.gravity)
+    } else {
+        crossing_seconds(room, v, world.gravity)
     };
     Some((safe / world.time.tick_s).floor() - 1.0)
 }

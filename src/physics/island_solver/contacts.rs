@@ -3,80 +3,18 @@
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
 use crate::physics::collision::kernels::ContactPoint;
-use crate::physics::island_solver::body::{SolverMass, Velocity};
-use crate::physics::island_solver::cache::{Impulses, PointImpulse};
+use crate::physics::contact::{
+    Impulses, PointImpulse, SolverMass, SweepRow, Velocity, closing_speed, on_disc,
+};
 use crate::physics::island_solver::detect::IslandContact;
 use crate::physics::island_solver::residual::Residual;
 use crate::physics::{ContactRule, Surface, across};
 
-/// A direction in which two bodies are pushed apart at a point, and what a push does to them.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
-    /// Direction of the push on the first body.
-    pub n: Vec3,
-    /// Arms about which the push turns the bodies, in the sense of the relative velocity.
-    arm_a: Vec3,
-    arm_b: Vec3,
-    /// The same through the inverse inertia: change of angular velocity per N s.
-    turn_a: Vec3,
-    turn_b: Vec3,
-    /// Relative velocity gained per N s, and its inverse.
-    pub gain: f64,
-    pub inv_gain: f64,
-}
-
-impl Row {
-    /// A push along `n` at the arms `ra` and `rb`.
-    pub fn new(n: Vec3, ra: Vec3, rb: Vec3, a: &SolverMass, b: &SolverMass) -> Self {
-        Row::with_arms(n, ra.cross(&n), -rb.cross(&n), a, b)
-    }
-
-    /// A row given by its arms; `n` may be zero, for rows that only turn.
-    pub fn with_arms(n: Vec3, arm_a: Vec3, arm_b: Vec3, a: &SolverMass, b: &SolverMass) -> Self {
-        let (turn_a, turn_b) = (a.inv_inertia * arm_a, b.inv_inertia * arm_b);
-        let linear = n.norm_squared() * (a.inv_mass + b.inv_mass);
-        let gain = linear + arm_a.dot(&turn_a) + arm_b.dot(&turn_b);
-        Row { n, arm_a, arm_b, turn_a, turn_b, gain, inv_gain: if gain > 0.0 { 1.0 / gain } else { 0.0 } }
-    }
-
-    /// Relative velocity along the row.
-    #[inline(always)]
-    pub fn speed(&self, a: &Velocity, b: &Velocity) -> f64 {
-        self.n.dot(&(a.v - b.v)) + self.arm_a.dot(&a.w) + self.arm_b.dot(&b.w)
-    }
-
-    /// Applies an impulse.
-    #[inline(always)]
-    pub fn push(&self, impulse: f64, a: &mut Velocity, b: &mut Velocity, inv_mass: (f64, f64)) {
-        a.v += self.n * (impulse * inv_mass.0);
-        a.w += self.turn_a * impulse;
-        b.v -= self.n * (impulse * inv_mass.1);
-        b.w += self.turn_b * impulse;
-    }
-
-    /// Changes `impulse`, which never pulls, so that the relative velocity along the row becomes `target`.
-    #[inline(always)]
-    fn press(
-        &self,
-        target: f64,
-        impulse: &mut f64,
-        a: &mut Velocity,
-        b: &mut Velocity,
-        inv_mass: (f64, f64),
-    ) {
-        let lacking = target - self.speed(a, b);
-        let wanted = (*impulse + lacking * self.inv_gain).max(0.0);
-        let change = wanted - *impulse;
-        *impulse = wanted;
-        self.push(change, a, b, inv_mass);
-    }
-}
-
 /// One point of contact.
 #[derive(Clone, Copy, Debug)]
 struct Point {
-    normal: Row,
-    tangents: [Row; 2],
+    normal: SweepRow,
+    tangents: [SweepRow; 2],
     /// The relative velocity along the normal may not fall below this.
     target: f64,
     impulse: f64,
@@ -220,7 +158,7 @@ impl Contacts {
             let (mut a, mut b) = (shifts[block.a as usize], shifts[block.b as usize]);
             for point in &mut self.points[block.range()] {
                 let Point { normal, parting, parting_impulse, .. } = point;
-                normal.press(*parting, parting_impulse, &mut a, &mut b, block.inv_mass);
+                normal.push_towards(*parting, parting_impulse, &mut a, &mut b, block.inv_mass);
             }
             shifts[block.a as usize] = a;
             shifts[block.b as usize] = b;
@@ -261,8 +199,8 @@ impl Contacts {
                     pair: block.pair,
                     feature: point.feature,
                     normal: point.impulse,
-                    tangent: point.tangents[0].n * first + point.tangents[1].n * second,
-                    parting: point.parting_impulse,
+                    tangent: point.tangents[0].dir * first + point.tangents[1].dir * second,
+                    separation: point.parting_impulse,
                     point: point.place,
                 });
             }
@@ -294,22 +232,11 @@ impl Block {
                 point.friction = allowed;
             }
             let Point { normal, target, impulse, .. } = point;
-            normal.press(*target, impulse, &mut a, &mut b, self.inv_mass);
+            normal.push_towards(*target, impulse, &mut a, &mut b, self.inv_mass);
         }
         motions[self.a as usize] = a;
         motions[self.b as usize] = b;
     }
-}
-
-/// The nearest pair of impulses whose length is at most `limit`.
-#[inline]
-fn on_disc(wanted: [f64; 2], limit: f64) -> [f64; 2] {
-    let length2 = wanted[0] * wanted[0] + wanted[1] * wanted[1];
-    if length2 <= limit * limit {
-        return wanted;
-    }
-    let scale = limit / length2.sqrt();
-    [wanted[0] * scale, wanted[1] * scale]
 }
 
 /// What is remembered of a point: that of the same feature, or of the nearest place that no feature claims. Features
@@ -340,7 +267,7 @@ fn point(
     how: &IslandContactRule,
 ) -> Point {
     let (ra, rb) = (contact.point - a.state.x, contact.point - b.state.x);
-    let row = |n: Vec3| Row::new(n, ra, rb, a.resistance, b.resistance);
+    let row = |n: Vec3| SweepRow::new(n, ra, rb, a.resistance, b.resistance);
     let (t1, t2) = across(contact.normal);
     let normal = row(contact.normal);
     let approach = a.state.velocity_at(ra) - b.state.velocity_at(rb);
@@ -348,7 +275,7 @@ fn point(
     let bounces = surface.restitution > 0.0 && -speed * surface.restitution > how.rule.bounce_speed_mps;
     let rebound = if bounces { -surface.restitution * speed } else { 0.0 };
     // Bodies that do not touch yet may come as close as they like within the tick, and bounce in the next.
-    let target = if contact.gap > 0.0 { -contact.gap / how.tick_s } else { rebound };
+    let target = if contact.gap > 0.0 { closing_speed(contact.gap, how.tick_s) } else { rebound };
     let deep = (-contact.gap - how.slop).max(0.0);
     let tangent = known.map_or(Vec3::zeros(), |known| known.tangent);
     Point {
@@ -358,7 +285,7 @@ fn point(
         impulse: known.map_or(0.0, |known| known.normal),
         friction: [tangent.dot(&t1), tangent.dot(&t2)],
         parting: how.correction * deep / how.tick_s,
-        parting_impulse: known.map_or(0.0, |known| known.parting),
+        parting_impulse: known.map_or(0.0, |known| known.separation),
         feature: contact.feature,
         place: contact.point,
     }
@@ -374,7 +301,14 @@ mod tests {
 
     fn known(feature: u64, x: f64) -> PointImpulse {
         let zero = Vec3::zeros();
-        PointImpulse { pair: (0, 1), feature, normal: 1.0, tangent: zero, parting: 0.0, point: Vec3::x() * x }
+        PointImpulse {
+            pair: (0, 1),
+            feature,
+            normal: 1.0,
+            tangent: zero,
+            separation: 0.0,
+            point: Vec3::x() * x,
+        }
     }
 
     /// A point keeps its impulse if its feature is known, or else if it is near one whose feature is gone.

@@ -4,6 +4,7 @@ use crate::base::aabb::Aabb;
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
 use crate::physics::collision::kernels::{Manifold, Placed, contact};
+use crate::physics::contact::STATIC_PARTNER;
 use crate::physics::island_solver::candidates::CandidateList;
 use crate::physics::island_solver::filter::CollisionFilter;
 use crate::physics::{BodyDef, Shape, World};
@@ -21,7 +22,7 @@ pub struct IslandContact {
 
 impl IslandContact {
     /// Added to the places of static objects.
-    pub const STATIC: u32 = 1 << 31;
+    pub const STATIC: u32 = STATIC_PARTNER;
 
     /// The pair of bodies, unless one is static.
     pub fn bodies(&self) -> Option<(u32, u32)> {
@@ -154,8 +155,6 @@ pub fn find_contact(
 /// A quick way to tell that a body is far above a plane.
 #[inline]
 fn is_clear_of(body: &BodyDef, state: &BodyState, object: &Placed, reach: f64) -> bool {
-    match object.shape {
-        Shape::HalfSpace { normal } => (object.q * normal).dot(&(state.x - object.x)) > body.radius + reach,
-        _ => false,
-    }
+    let Shape::HalfSpace(plane) = object.shape else { return false };
+    (object.q * plane.normal).dot(&(state.x - object.x)) > body.radius + reach
 }

@@ -1,16 +1,15 @@
 //! Rows of joints: three for a ball, five for a hinge, six for a fixed joint.
 
 use crate::base::math::Vec3;
-use crate::physics::island_solver::body::Velocity;
-use crate::physics::island_solver::cache::{Impulses, JointImpulse};
-use crate::physics::island_solver::contacts::{Row, Side};
+use crate::physics::contact::{Impulses, JointImpulse, SweepRow, Velocity};
+use crate::physics::island_solver::contacts::Side;
 use crate::physics::island_solver::residual::Residual;
 use crate::physics::{JointDef, across};
 use crate::scene::JointKind;
 
 #[derive(Clone, Copy, Debug)]
 struct JointRow {
-    row: Row,
+    row: SweepRow,
     /// Speed that closes a part of the gap; it moves bodies and never becomes a velocity.
     closing: f64,
     impulse: f64,
@@ -53,7 +52,7 @@ impl Joints {
     ) {
         let (number, def) = joint;
         let first = self.rows.len() as u32;
-        let mut push = |row: Row, off: f64| {
+        let mut push = |row: SweepRow, off: f64| {
             let k = self.rows.len() - first as usize;
             let impulse = remembered.map_or(0.0, |rows| rows[k]);
             self.rows.push(JointRow { row, closing: -off * rate, impulse });
@@ -61,9 +60,10 @@ impl Joints {
         let (ra, rb) = (a.state.q * def.a.anchor, b.state.q * def.b.anchor);
         let gap = a.state.x + ra - b.state.x - rb;
         for axis in [Vec3::x(), Vec3::y(), Vec3::z()] {
-            push(Row::new(axis, ra, rb, a.resistance, b.resistance), gap.dot(&axis));
+            push(SweepRow::new(axis, ra, rb, a.resistance, b.resistance), gap.dot(&axis));
         }
-        let turning = |axis: Vec3| Row::with_arms(Vec3::zeros(), axis, -axis, a.resistance, b.resistance);
+        let turning =
+            |axis: Vec3| SweepRow::with_arms(Vec3::zeros(), axis, -axis, a.resistance, b.resistance);
         match def.kind {
             JointKind::Ball => {}
             JointKind::Hinge => {

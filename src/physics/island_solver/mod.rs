@@ -5,18 +5,17 @@
 //! velocities. Unlike the local response of [`crate::physics::local_solver`], what happens to a body here depends on
 //! everything it is connected with. `src/overlap_bridge.rs` spreads such groups over workers.
 
-mod body;
-mod cache;
 mod candidates;
 mod contacts;
 mod detect;
 mod filter;
+mod integrate;
 mod joints;
 mod residual;
 mod solver;
 
-pub(crate) use cache::order;
-pub use cache::{Impulses, JointImpulse, PointImpulse};
+pub(crate) use crate::physics::contact::cache_order as order;
+pub use crate::physics::contact::{Impulses, JointImpulse, PointImpulse};
 pub use candidates::CandidateList;
 pub use detect::{Bounds, Detector, IslandContact, are_near, find_contact, meeting};
 pub use filter::CollisionFilter;

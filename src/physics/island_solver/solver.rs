@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
 use crate::physics::World;
-use crate::physics::island_solver::body::{SolverMass, Velocity, moved};
-use crate::physics::island_solver::cache::Impulses;
+use crate::physics::contact::{Impulses, SolverMass, Velocity};
 use crate::physics::island_solver::contacts::{Contacts, IslandContactRule, Side};
 use crate::physics::island_solver::detect::{Bounds, Detector, IslandContact, find_contact};
 use crate::physics::island_solver::filter::CollisionFilter;
+use crate::physics::island_solver::integrate::moved;
 use crate::physics::island_solver::joints::Joints;
 use crate::physics::island_solver::residual::Residual;
 
@@ -234,11 +234,11 @@ impl IslandSolver {
         self.motions.clear();
         for place in self.active.iter().map(|place| *place as usize) {
             let state = &self.states[place];
-            self.resistances.push(SolverMass::of(&self.world.bodies[place], &state.q));
+            self.resistances.push(SolverMass::of(&self.world.bodies[place], state));
             self.motions.push(Velocity { v: state.v + gain, w: state.w });
         }
-        self.resistances.push(SolverMass::fixed());
-        self.motions.push(Velocity::NONE);
+        self.resistances.push(SolverMass::fixed(Vec3::zeros()));
+        self.motions.push(Velocity::ZERO);
     }
 
     fn find_meetings(&mut self) {
@@ -334,7 +334,7 @@ impl IslandSolver {
             self.contacts.sweep(&mut self.motions);
         }
         self.shifts.clear();
-        self.shifts.resize(self.motions.len(), Velocity::NONE);
+        self.shifts.resize(self.motions.len(), Velocity::ZERO);
         if self.contacts.overlap() || self.joints.len() > 0 {
             self.contacts.warm_start_apart(&mut self.shifts);
             for sweep in 0..(iterations / APART_SHARE).max(APART_MIN) {

@@ -4,9 +4,9 @@
 
 use crate::base::math::Vec3;
 use crate::physics::collision::kernels::Manifold;
-use crate::physics::local_solver::cache::PairCache;
+use crate::physics::contact::PairCache;
+use crate::physics::contact::{SolverMass, Velocity};
 use crate::physics::local_solver::manifold_contact::ManifoldContact;
-use crate::physics::local_solver::row::{SolverMass, Twist};
 use crate::physics::local_solver::sphere_contact::SphereContact;
 use crate::physics::world::{ContactRule, Surface};
 
@@ -62,12 +62,12 @@ impl ContactConstraint {
 
     /// Whether the touch would leave fast enough to matter: then it bounces instead of resting.
     #[inline]
-    pub(super) fn is_impact(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> bool {
+    pub(super) fn is_impact(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> bool {
         either!(&self.0, touch => touch.is_impact(a, b, rule))
     }
 
     /// Velocities after the two bodies have bounced off each other, which ends a rest.
-    pub(super) fn bounce(&mut self, a: &Twist, b: &Twist, rule: &ContactRule) -> (Twist, Twist) {
+    pub(super) fn bounce(&mut self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> (Velocity, Velocity) {
         either!(&mut self.0, touch => {
             let after = touch.bounce(a, b, rule);
             touch.bounces += 1;
@@ -85,7 +85,7 @@ impl ContactConstraint {
     /// One iteration: the two bodies, split by `weights`, exchange impulses until they no longer approach faster than
     /// their gaps allow.
     #[inline]
-    pub(super) fn relax(&mut self, a: &Twist, b: &Twist, weights: (f64, f64), tick_s: f64) {
+    pub(super) fn relax(&mut self, a: &Velocity, b: &Velocity, weights: (f64, f64), tick_s: f64) {
         either!(&mut self.0, touch => touch.relax(a, b, weights, tick_s));
     }
 
@@ -95,17 +95,17 @@ impl ContactConstraint {
     #[inline]
     pub(super) fn correction(
         &self,
-        a: &Twist,
-        b: &Twist,
+        a: &Velocity,
+        b: &Velocity,
         weights: (f64, f64),
         rule: &ContactRule,
-    ) -> (Twist, Twist) {
+    ) -> (Velocity, Velocity) {
         either!(&self.0, touch => touch.correction(a, b, weights, rule))
     }
 
     /// Whether the two fly apart, though they may still overlap.
     #[inline]
-    pub(super) fn parts(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> bool {
+    pub(super) fn parts(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> bool {
         either!(&self.0, touch => touch.parts(a, b, rule))
     }
 

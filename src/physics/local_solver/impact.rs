@@ -2,14 +2,14 @@
 
 use smallvec::SmallVec;
 
+use crate::physics::contact::{SplitRow, Velocity, VelocityPair, within_limits};
 use crate::physics::local_solver::dense::{Matrix, ROWS_MAX};
-use crate::physics::local_solver::manifold_contact::{ManifoldContact, within_limits};
-use crate::physics::local_solver::row::{Row, Twist, VelocityPair};
+use crate::physics::local_solver::manifold_contact::ManifoldContact;
 use crate::physics::world::ContactRule;
 
 impl ManifoldContact {
     /// Velocities after the two bodies have bounced off each other.
-    pub(super) fn bounce(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> (Twist, Twist) {
+    pub(super) fn bounce(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> (Velocity, Velocity) {
         let pushes = self.bounce_pushes(a, b, rule);
         let mut couple = self.couple(a, b, (1.0, 1.0));
         for (point, push) in self.points.iter().zip(pushes) {
@@ -23,17 +23,17 @@ impl ManifoldContact {
     }
 
     /// Normal impulses: every near point that approaches is to leave with the restitution's share of its speed.
-    fn bounce_pushes(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> [f64; ROWS_MAX] {
+    fn bounce_pushes(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> [f64; ROWS_MAX] {
         let e = self.restitution();
         let mut pushes = [0.0; ROWS_MAX];
         let near: SmallVec<[usize; 4]> =
             (0..self.points.len()).filter(|at| self.points[*at].gap < rule.margin_m).collect();
         if let [only] = near[..] {
             let row = &self.points[only].row;
-            pushes[only] = (1.0 + e) * -row.speed(a, b) / row.give((1.0, 1.0));
+            pushes[only] = (1.0 + e) * -row.speed(a, b) / row.gain((1.0, 1.0));
             return pushes;
         }
-        let rows: SmallVec<[Row; 4]> = near.iter().map(|at| self.points[*at].row).collect();
+        let rows: SmallVec<[SplitRow; 4]> = near.iter().map(|at| self.points[*at].row).collect();
         for (at, push) in near.iter().zip(joint_bounce(&rows, a, b, e, self.inv_mass)) {
             pushes[*at] = push;
         }
@@ -44,7 +44,13 @@ impl ManifoldContact {
 /// Several points at once. The complementary solution comes close; scaling it along its own ray then makes the
 /// energy exactly what the restitution says it should be, so that an elastic bounce keeps it to rounding
 /// whatever the shapes.
-fn joint_bounce(rows: &[Row], a: &Twist, b: &Twist, e: f64, inv_mass: (f64, f64)) -> [f64; ROWS_MAX] {
+fn joint_bounce(
+    rows: &[SplitRow],
+    a: &Velocity,
+    b: &Velocity,
+    e: f64,
+    inv_mass: (f64, f64),
+) -> [f64; ROWS_MAX] {
     let entry = |i: usize, j: usize| rows[i].coupling(&rows[j], inv_mass, (1.0, 1.0));
     let matrix = Matrix::from_fn(rows.len(), entry);
     let (mut before, mut right) = ([0.0; ROWS_MAX], [0.0; ROWS_MAX]);
@@ -77,8 +83,8 @@ fn single_push(matrix: &Matrix, right: &[f64; ROWS_MAX]) -> [f64; ROWS_MAX] {
 }
 
 /// Friction of a bounce: stops the sliding and the twisting, or as much of it as Coulomb's law allows.
-fn rub(couple: &mut VelocityPair, rows: &[Row; 2], about: Option<&Row>, limits: (f64, f64)) {
-    let give = |row: &Row| row.give((1.0, 1.0));
+fn rub(couple: &mut VelocityPair, rows: &[SplitRow; 2], about: Option<&SplitRow>, limits: (f64, f64)) {
+    let give = |row: &SplitRow| row.gain((1.0, 1.0));
     // Both directions along the surface resist alike for balls; for others the larger give is the safe choice.
     let along = give(&rows[0]).max(give(&rows[1]));
     let slide = rows.map(|row| row.speed(&couple.a, &couple.b));

@@ -4,11 +4,12 @@
 use smallvec::SmallVec;
 use thin_vec::ThinVec;
 
-use crate::base::math::{Vec3, any_perpendicular};
+use crate::base::math::Vec3;
+use crate::physics::across;
 use crate::physics::collision::kernels::{ContactPoint, Manifold};
-use crate::physics::local_solver::cache::{PairCache, PatchCache, PointCache};
+use crate::physics::contact::{PairCache, PatchCache, PointCache};
+use crate::physics::contact::{SolverMass, SplitRow, Velocity, VelocityPair, within_limits};
 use crate::physics::local_solver::resting::System;
-use crate::physics::local_solver::row::{Row, SolverMass, Twist, VelocityPair};
 use crate::physics::world::{ContactRule, Surface};
 
 /// Points whose normals differ by less than this (cosine) lie on one patch.
@@ -17,7 +18,7 @@ const SAME_PATCH: f64 = 1.0 - 1e-6;
 /// A contact point as the solver sees it. The direction of its row is its normal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SolvedPoint {
-    pub row: Row,
+    pub row: SplitRow,
     pub gap: f64,
     feature: u64,
     /// Impulse that presses the point in this tick.
@@ -33,16 +34,15 @@ pub(super) struct SolvedPoint {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patch {
     /// Along the surface.
-    pub rows: [Row; 2],
+    pub rows: [SplitRow; 2],
     /// Impulses along these, and about the normal.
     pub tangent_impulse: [f64; 3],
 }
 
 impl Patch {
     fn at(middle: Vec3, normal: Vec3, a: &SolverMass, b: &SolverMass) -> Self {
-        let along = any_perpendicular(normal);
-        let across = normal.cross(&along);
-        let rows = [Row::tangent(along, middle, a, b), Row::tangent(across, middle, a, b)];
+        let (first, second) = across(normal);
+        let rows = [SplitRow::tangent(first, middle, a, b), SplitRow::tangent(second, middle, a, b)];
         Patch { rows, tangent_impulse: [0.0; 3] }
     }
 }
@@ -54,7 +54,7 @@ pub(super) struct ManifoldContact {
     /// Empty where there is no friction.
     pub(super) patches: SmallVec<[Patch; 1]>,
     /// About the normal of each patch. None for a single point, which cannot resist twisting.
-    pub(super) twists: ThinVec<Row>,
+    pub(super) twists: ThinVec<SplitRow>,
     /// Inverse masses of the two sides.
     pub(super) inv_mass: (f64, f64),
     surface: Surface,
@@ -91,7 +91,7 @@ impl ManifoldContact {
             system: None,
         };
         for contact in manifold.points() {
-            let row = Row::normal(contact.normal, contact.point, a, b);
+            let row = SplitRow::normal(contact.normal, contact.point, a, b);
             let ContactPoint { gap, feature, .. } = *contact;
             touch.points.push(SolvedPoint {
                 row,
@@ -137,7 +137,7 @@ impl ManifoldContact {
         for (normal, sum, count) in &mut middles {
             *sum = if *count == 1.0 { *sum } else { *sum / *count };
             self.patches.push(Patch::at(*sum, *normal, a, b));
-            self.twists.push(Row::about(*normal, a, b));
+            self.twists.push(SplitRow::about(*normal, a, b));
         }
         for (point, contact) in self.points.iter_mut().zip(manifold.points()) {
             let (normal, middle, _) = middles[point.patch as usize];
@@ -155,7 +155,7 @@ impl ManifoldContact {
             return;
         }
         let features: SmallVec<[u64; 4]> = self.points.iter().map(|point| point.feature).collect();
-        for (point, normal_impulse) in self.points.iter_mut().zip(memory.normal_impulse(&features)) {
+        for (point, normal_impulse) in self.points.iter_mut().zip(memory.normal_impulses(&features)) {
             point.normal_impulse = normal_impulse;
             point.was_loaded = normal_impulse > 0.0;
         }
@@ -201,14 +201,14 @@ impl ManifoldContact {
     }
 
     /// Whether the touch would leave fast enough to matter: then it bounces instead of resting.
-    pub(super) fn is_impact(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> bool {
+    pub(super) fn is_impact(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> bool {
         let near = self.points.iter().filter(|p| p.gap < rule.margin_m);
         let approach = near.map(|p| p.row.speed(a, b)).fold(0.0, f64::min);
         approach < 0.0 && self.restitution() * -approach > rule.bounce_speed_mps
     }
 
     /// Whether the two fly apart, though they may still overlap.
-    pub(super) fn parts(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> bool {
+    pub(super) fn parts(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> bool {
         self.points.iter().all(|p| p.row.speed(a, b) >= rule.separation_speed_mps)
     }
 
@@ -231,7 +231,7 @@ impl ManifoldContact {
     /// the opposite of both.
     pub(super) fn impulse(&self) -> (Vec3, Vec3, Vec3) {
         let mut total = (Vec3::zeros(), Vec3::zeros(), Vec3::zeros());
-        let mut add = |row: &Row, impulse: f64| {
+        let mut add = |row: &SplitRow, impulse: f64| {
             let (arm_a, arm_b) = row.arms();
             total.0 += row.dir * impulse;
             total.1 += arm_a * impulse;
@@ -249,7 +249,7 @@ impl ManifoldContact {
     }
 
     /// The two bodies as this touch sees them.
-    pub(super) fn couple(&self, a: &Twist, b: &Twist, weights: (f64, f64)) -> VelocityPair {
+    pub(super) fn couple(&self, a: &Velocity, b: &Velocity, weights: (f64, f64)) -> VelocityPair {
         VelocityPair { a: *a, b: *b, inv_mass: self.inv_mass, weights }
     }
 
@@ -279,17 +279,4 @@ pub(super) fn decayed_restitution(restitution: f64, bounces: u32) -> f64 {
         }
     }
     decayed_restitution
-}
-
-/// The nearest friction that Coulomb's law allows: a cone along the surface, an interval about the normal.
-#[inline]
-pub(super) fn within_limits(wanted: [f64; 3], limits: (f64, f64)) -> [f64; 3] {
-    let [x, y, twist] = wanted;
-    let twist = twist.max(-limits.1).min(limits.1);
-    let length2 = x * x + y * y;
-    if length2 <= limits.0 * limits.0 {
-        return [x, y, twist];
-    }
-    let scale = limits.0 / length2.sqrt();
-    [x * scale, y * scale, twist]
 }

@@ -4,7 +4,6 @@
 //! touch, whom they name, their velocities after each round), nothing from farther away. `docs/physics.md`
 //! tells the rule in words.
 
-mod cache;
 mod contact;
 mod dense;
 mod ghost;
@@ -12,13 +11,12 @@ mod impact;
 mod manifold_contact;
 mod pair;
 mod resting;
-mod row;
 mod solver;
 mod sphere_contact;
 
-pub use cache::{PairCache, PatchCache, PointCache};
+pub use crate::physics::contact::{PairCache, PatchCache, PointCache, SolverMass, Velocity};
 pub use contact::ContactConstraint;
 pub use ghost::{GhostState, Partner};
 pub use pair::{ContactPair, ContactPairs, Sides};
-pub use row::{SolverMass, Twist};
+
 pub use solver::{LocalSolver, SolverBody};

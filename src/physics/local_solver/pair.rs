@@ -5,9 +5,9 @@
 
 use crate::base::math::Vec3;
 use crate::base::parallel;
+use crate::physics::contact::Velocity;
 use crate::physics::local_solver::contact::ContactConstraint;
 use crate::physics::local_solver::ghost::Partner;
-use crate::physics::local_solver::row::Twist;
 use crate::physics::local_solver::solver::SolverBody;
 use crate::physics::world::ContactRule;
 
@@ -36,7 +36,7 @@ pub struct ContactPair {
     /// What it does to its first side: impulse, and turning moments about both centres of mass.
     pub(super) impulse: (Vec3, Vec3, Vec3),
     /// How far it moves its two sides; nothing if it waits.
-    pub(super) moved: Option<(Twist, Twist)>,
+    pub(super) moved: Option<(Velocity, Velocity)>,
 }
 
 impl ContactPair {
@@ -58,9 +58,9 @@ impl ContactPair {
 
     /// Takes down what there is to know of its touch at the start.
     fn note(&mut self, bodies: &[SolverBody], rule: &ContactRule, touch: &ContactConstraint) {
-        let twist = |place: u32| Twist::of(&bodies[place as usize].state);
+        let twist = |place: u32| Velocity::of(&bodies[place as usize].state);
         self.gap = touch.gap();
-        self.was_impact = touch.is_impact(&twist(self.a), &self.b.map_or(Twist::ZERO, twist), rule);
+        self.was_impact = touch.is_impact(&twist(self.a), &self.b.map_or(Velocity::ZERO, twist), rule);
         self.impulse = touch.impulse();
     }
 

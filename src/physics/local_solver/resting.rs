@@ -5,9 +5,9 @@
 
 use smallvec::SmallVec;
 
+use crate::physics::contact::{SplitRow, Velocity, VelocityPair, closing_speed, within_limits};
 use crate::physics::local_solver::dense::{Matrix, ROWS_MAX};
-use crate::physics::local_solver::manifold_contact::{ManifoldContact, SolvedPoint, within_limits};
-use crate::physics::local_solver::row::{Row, Twist, VelocityPair};
+use crate::physics::local_solver::manifold_contact::{ManifoldContact, SolvedPoint};
 use crate::physics::world::ContactRule;
 
 /// Sweeps where the points of a pair cannot be solved at one stroke: some slip, or normals differ.
@@ -16,7 +16,7 @@ const SWEEPS: usize = 8;
 impl ManifoldContact {
     /// One iteration: the two bodies, split by `weights`, exchange impulses until they no longer approach
     /// faster than their gaps allow.
-    pub(super) fn relax(&mut self, a: &Twist, b: &Twist, weights: (f64, f64), tick_s: f64) {
+    pub(super) fn relax(&mut self, a: &Velocity, b: &Velocity, weights: (f64, f64), tick_s: f64) {
         let mut couple = self.couple(a, b, weights);
         let one_patch = self.patches.len() <= 1;
         if self.points.len() == 1 {
@@ -58,7 +58,7 @@ impl ManifoldContact {
         for point in &mut self.points {
             let missing =
                 allowed_speed(point.gap, point.was_loaded, tick_s) - point.row.speed(&couple.a, &couple.b);
-            let normal_impulse = (point.normal_impulse + missing / point.row.give(couple.weights)).max(0.0);
+            let normal_impulse = (point.normal_impulse + missing / point.row.gain(couple.weights)).max(0.0);
             point.row.push(normal_impulse - point.normal_impulse, couple);
             point.normal_impulse = normal_impulse;
         }
@@ -68,7 +68,7 @@ impl ManifoldContact {
             let rows = || patch.rows.iter().chain(self.twists.get(at));
             let mut wanted = patch.tangent_impulse;
             for (wanted, row) in wanted.iter_mut().zip(rows()) {
-                *wanted -= row.speed(&couple.a, &couple.b) / row.give(couple.weights);
+                *wanted -= row.speed(&couple.a, &couple.b) / row.gain(couple.weights);
             }
             let tangent_impulse = within_limits(wanted, limits);
             for ((row, new), old) in rows().zip(tangent_impulse).zip(patch.tangent_impulse) {
@@ -83,12 +83,12 @@ impl ManifoldContact {
     /// `b` are the velocities after the bounces: what flies apart by itself needs no help.
     pub(super) fn correction(
         &self,
-        a: &Twist,
-        b: &Twist,
+        a: &Velocity,
+        b: &Velocity,
         weights: (f64, f64),
         rule: &ContactRule,
-    ) -> (Twist, Twist) {
-        let mut whole = self.couple(&Twist::ZERO, &Twist::ZERO, (1.0, 1.0));
+    ) -> (Velocity, Velocity) {
+        let mut whole = self.couple(&Velocity::ZERO, &Velocity::ZERO, (1.0, 1.0));
         if !self.fired {
             let is_loaded = |p: &&SolvedPoint| p.normal_impulse > 0.0;
             let rests = |p: &&SolvedPoint| is_loaded(p) || p.row.speed(a, b) <= rule.bounce_speed_mps;
@@ -110,7 +110,7 @@ impl ManifoldContact {
     ) {
         let points: SmallVec<[&SolvedPoint; 4]> = points.collect();
         if let [only] = points[..] {
-            return only.row.push(share * -only.gap / only.row.give(weights), whole);
+            return only.row.push(share * -only.gap / only.row.gain(weights), whole);
         }
         let Some(first) = points.first() else { return };
         let entry = |i: usize, j: usize| points[i].row.coupling(&points[j].row, self.inv_mass, weights);
@@ -129,13 +129,13 @@ impl ManifoldContact {
 /// The rows of a touch with a single patch, and what each does to the others.
 #[derive(Clone, Debug)]
 pub(super) struct System {
-    rows: SmallVec<[Row; ROWS_MAX]>,
+    rows: SmallVec<[SplitRow; ROWS_MAX]>,
     matrix: Matrix,
 }
 
 impl System {
     fn new(touch: &ManifoldContact, couple: &VelocityPair) -> Self {
-        let mut rows: SmallVec<[Row; ROWS_MAX]> = touch.points.iter().map(|p| p.row).collect();
+        let mut rows: SmallVec<[SplitRow; ROWS_MAX]> = touch.points.iter().map(|p| p.row).collect();
         rows.extend(touch.patches.iter().flat_map(|patch| patch.rows));
         rows.extend(touch.twists.iter().copied());
         let entry = |i: usize, j: usize| rows[i].coupling(&rows[j], couple.inv_mass, couple.weights);
@@ -166,5 +166,5 @@ impl System {
 /// over ticks, and piles would shake themselves down. Their gaps are closed by moving the bodies instead.
 #[inline]
 pub(super) fn allowed_speed(gap: f64, was_loaded: bool, tick_s: f64) -> f64 {
-    if gap > 0.0 && !was_loaded { -gap / tick_s } else { 0.0 }
+    if gap > 0.0 && !was_loaded { closing_speed(gap, tick_s) } else { 0.0 }
 }

@@ -7,11 +7,11 @@ use crate::base::math::{Vec3, renormalised, rotation_exp};
 use crate::base::parallel;
 use crate::base::state::BodyState;
 use crate::base::time::Tick;
+use crate::physics::contact::{SolverMass, Velocity};
 use crate::physics::flight::Flight;
 use crate::physics::local_solver::contact::ContactConstraint;
 use crate::physics::local_solver::ghost::{GhostState, Partner};
 use crate::physics::local_solver::pair::{ContactPair, ContactPairs};
-use crate::physics::local_solver::row::{SolverMass, Twist};
 use crate::physics::mass::Inertia;
 use crate::physics::tumble::Tumble;
 use crate::physics::world::{BodyDef, World};
@@ -42,13 +42,13 @@ struct BodySums {
     first: u32,
     count: u32,
     /// Velocities at the start, after the last round, and after the one before.
-    start: Twist,
-    now: Twist,
-    before: Twist,
+    start: Velocity,
+    now: Velocity,
+    before: Velocity,
     /// Velocities with gravity and the impulses of resting touches.
-    rested: Twist,
+    rested: Velocity,
     /// Displacement and turn that undo overlaps.
-    moved: Twist,
+    moved: Velocity,
 }
 
 impl BodySums {
@@ -111,7 +111,7 @@ impl LocalSolver {
     /// Finds the order of everybody's pairs.
     fn gather(&mut self, bodies: &[SolverBody], pairs: &[ContactPair]) {
         parallel::par_fill(&mut self.all_sums, bodies.len(), |place| {
-            let twist = Twist::of(&bodies[place].state);
+            let twist = Velocity::of(&bodies[place].state);
             BodySums {
                 first: 0,
                 count: 0,
@@ -119,7 +119,7 @@ impl LocalSolver {
                 now: twist,
                 before: twist,
                 rested: twist,
-                moved: Twist::ZERO,
+                moved: Velocity::ZERO,
             }
         });
         for place in pairs.iter().flat_map(ContactPair::sides) {
@@ -210,12 +210,12 @@ impl LocalSolver {
             if a as usize != place || b.is_some_and(|b| self.names[b as usize] != Some(at)) {
                 continue;
             }
-            let twist_a = self.all_sums[place].before;
-            let twist_b = b.map_or(Twist::ZERO, |b| self.all_sums[b as usize].before);
-            if !touch.is_impact(&twist_a, &twist_b, &world.rule) {
+            let velocity_a = self.all_sums[place].before;
+            let velocity_b = b.map_or(Velocity::ZERO, |b| self.all_sums[b as usize].before);
+            if !touch.is_impact(&velocity_a, &velocity_b, &world.rule) {
                 continue;
             }
-            let (after_a, after_b) = touch.bounce(&twist_a, &twist_b, &world.rule);
+            let (after_a, after_b) = touch.bounce(&velocity_a, &velocity_b, &world.rule);
             pair.bounced_in = round;
             has_bounced = true;
             self.all_sums[place].now = after_a;
@@ -253,7 +253,7 @@ impl LocalSolver {
         &self,
         pair: &ContactPair,
         touch: &ContactConstraint,
-        velocities: impl Fn(&BodySums, u32) -> Twist,
+        velocities: impl Fn(&BodySums, u32) -> Velocity,
         world: &World,
     ) -> bool {
         // Whoever changes its velocity stirs both sides of all its pairs.
@@ -261,7 +261,7 @@ impl LocalSolver {
             return pair.was_impact;
         }
         let of = |side: u32| velocities(&self.all_sums[side as usize], side);
-        touch.is_impact(&of(pair.a), &pair.b.map_or(Twist::ZERO, of), &world.rule)
+        touch.is_impact(&of(pair.a), &pair.b.map_or(Velocity::ZERO, of), &world.rule)
     }
 
     /// The pair that a solver_body has told it names, if that pair takes part here.
@@ -297,15 +297,15 @@ impl LocalSolver {
             pairs.each(|pair, touch| {
                 let shares = self.shares(pair, bodies);
                 if !pair.waits {
-                    let (twist_a, twist_b) = self.twists(pair, |sums| sums.rested);
-                    touch.relax(&twist_a, &twist_b, shares, world.time.tick_s);
+                    let (velocity_a, velocity_b) = self.twists(pair, |sums| sums.rested);
+                    touch.relax(&velocity_a, &velocity_b, shares, world.time.tick_s);
                     pair.impulse = touch.impulse();
                 }
                 if is_last {
-                    let (twist_a, twist_b) = self.twists(pair, |sums| sums.now);
-                    let correction = || touch.correction(&twist_a, &twist_b, shares, &world.rule);
+                    let (velocity_a, velocity_b) = self.twists(pair, |sums| sums.now);
+                    let correction = || touch.correction(&velocity_a, &velocity_b, shares, &world.rule);
                     pair.moved = (!pair.waits).then(correction);
-                    pair.parts = touch.parts(&twist_a, &twist_b, &world.rule);
+                    pair.parts = touch.parts(&velocity_a, &velocity_b, &world.rule);
                     pair.is_held = touch.is_held();
                 }
             });
@@ -349,7 +349,7 @@ impl LocalSolver {
     fn correct(&mut self, pairs: &[ContactPair]) {
         let order = &self.order;
         parallel::par_for(&mut self.all_sums, |place, sums| {
-            let mut total = Twist::ZERO;
+            let mut total = Velocity::ZERO;
             for pair in sums.pairs(order).iter().map(|at| &pairs[*at as usize]) {
                 let Some((moved_a, moved_b)) = &pair.moved else { continue };
                 let moved = if pair.a as usize == place { moved_a } else { moved_b };
@@ -385,7 +385,7 @@ impl LocalSolver {
             return Flight { since: tick, origin };
         }
         let tick_s = world.time.tick_s;
-        let Twist { v, w } = sums.rested;
+        let Velocity { v, w } = sums.rested;
         let (q, w) = match &of.body.inertia {
             Inertia::Isotropic { .. } => (rotation_exp(w * tick_s) * state.q, w),
             Inertia::Principal { .. } if w == Vec3::zeros() => (state.q, w),
@@ -417,9 +417,9 @@ impl LocalSolver {
         self.all_sums[place].pairs(&self.order)
     }
 
-    fn twists(&self, pair: &ContactPair, which: impl Fn(&BodySums) -> Twist) -> (Twist, Twist) {
+    fn twists(&self, pair: &ContactPair, which: impl Fn(&BodySums) -> Velocity) -> (Velocity, Velocity) {
         let of = |place: u32| which(&self.all_sums[place as usize]);
-        (of(pair.a), pair.b.map_or(Twist::ZERO, of))
+        (of(pair.a), pair.b.map_or(Velocity::ZERO, of))
     }
 
     /// Among how many touches each side is split.

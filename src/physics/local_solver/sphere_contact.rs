@@ -7,12 +7,14 @@
 
 use smallvec::SmallVec;
 
-use crate::base::math::{Vec3, any_perpendicular};
+use crate::base::math::Vec3;
+use crate::physics::across;
 use crate::physics::collision::kernels::ContactPoint;
-use crate::physics::local_solver::cache::{PairCache, PatchCache, PointCache};
-use crate::physics::local_solver::manifold_contact::{decayed_restitution, within_limits};
+use crate::physics::contact::within_limits;
+use crate::physics::contact::{PairCache, PatchCache, PointCache};
+use crate::physics::contact::{SolverMass, Velocity};
+use crate::physics::local_solver::manifold_contact::decayed_restitution;
 use crate::physics::local_solver::resting::allowed_speed;
-use crate::physics::local_solver::row::{SolverMass, Twist};
 use crate::physics::world::{ContactRule, Surface};
 
 /// A ball that touches another, or static geometry, at one tick.
@@ -67,7 +69,7 @@ impl Tangent {
 
     /// Speed at which the first body slides past the second along this direction.
     #[inline]
-    fn speed(&self, a: &Twist, b: &Twist) -> f64 {
+    fn speed(&self, a: &Velocity, b: &Velocity) -> f64 {
         self.dir.dot(&(a.v - b.v)) + self.arm_a.dot(&a.w) - self.arm_b.dot(&b.w)
     }
 
@@ -95,7 +97,7 @@ impl SphereContact {
         let normal_impulse = match (rule.warm_start, &memory.points[..]) {
             (false, _) => 0.0,
             (true, [known]) if known.feature == feature => known.normal_impulse,
-            (true, _) => memory.normal_impulse(&[feature])[0],
+            (true, _) => memory.normal_impulses(&[feature])[0],
         };
         let mut touch = SphereContact {
             normal,
@@ -113,10 +115,10 @@ impl SphereContact {
             across: Tangent::NONE,
         };
         if touch.rubs {
-            let along = any_perpendicular(normal);
+            let (along, across) = across(normal);
             let to = (point - a.x, point - b.x);
             touch.along = Tangent::new(along, to, inv_mass, inv_inertia);
-            touch.across = Tangent::new(normal.cross(&along), to, inv_mass, inv_inertia);
+            touch.across = Tangent::new(across, to, inv_mass, inv_inertia);
             if let Some(known) = memory.patches.first().filter(|_| rule.warm_start) {
                 let wanted = [
                     known.tangent_impulse.dot(&touch.along.dir),
@@ -137,7 +139,7 @@ impl SphereContact {
 
     /// Speed at which the first body leaves the second.
     #[inline]
-    fn leaving(&self, a: &Twist, b: &Twist) -> f64 {
+    fn leaving(&self, a: &Velocity, b: &Velocity) -> f64 {
         self.normal.dot(&(a.v - b.v))
     }
 
@@ -149,14 +151,14 @@ impl SphereContact {
 
     /// Velocities after an impulse along the normal.
     #[inline]
-    fn pushed(&self, impulse: f64, a: &Twist, b: &Twist, weights: (f64, f64)) -> (Twist, Twist) {
-        let a = Twist { v: a.v + self.normal * (impulse * self.inv_mass.0 * weights.0), w: a.w };
-        let b = Twist { v: b.v - self.normal * (impulse * self.inv_mass.1 * weights.1), w: b.w };
+    fn pushed(&self, impulse: f64, a: &Velocity, b: &Velocity, weights: (f64, f64)) -> (Velocity, Velocity) {
+        let a = Velocity { v: a.v + self.normal * (impulse * self.inv_mass.0 * weights.0), w: a.w };
+        let b = Velocity { v: b.v - self.normal * (impulse * self.inv_mass.1 * weights.1), w: b.w };
         (a, b)
     }
 
     #[inline]
-    pub fn is_impact(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> bool {
+    pub fn is_impact(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> bool {
         let speed = self.leaving(a, b);
         self.gap < rule.margin_m
             && speed < 0.0
@@ -164,7 +166,7 @@ impl SphereContact {
     }
 
     #[inline]
-    pub fn parts(&self, a: &Twist, b: &Twist, rule: &ContactRule) -> bool {
+    pub fn parts(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> bool {
         self.leaving(a, b) >= rule.separation_speed_mps
     }
 
@@ -212,7 +214,7 @@ impl SphereContact {
         }
     }
 
-    pub fn bounce(&self, a: &Twist, b: &Twist, _: &ContactRule) -> (Twist, Twist) {
+    pub fn bounce(&self, a: &Velocity, b: &Velocity, _: &ContactRule) -> (Velocity, Velocity) {
         let whole = (1.0, 1.0);
         let e = decayed_restitution(self.surface.restitution, self.bounces);
         let push = (1.0 + e) * -self.leaving(a, b) / self.give(whole);
@@ -233,7 +235,7 @@ impl SphereContact {
     }
 
     #[inline]
-    pub fn relax(&mut self, a: &Twist, b: &Twist, weights: (f64, f64), tick_s: f64) {
+    pub fn relax(&mut self, a: &Velocity, b: &Velocity, weights: (f64, f64), tick_s: f64) {
         let missing = allowed_speed(self.gap, self.was_loaded, tick_s) - self.leaving(a, b);
         let before = self.normal_impulse;
         self.normal_impulse = (before + missing / self.give(weights)).max(0.0);
@@ -248,19 +250,19 @@ impl SphereContact {
     #[inline]
     pub fn correction(
         &self,
-        a: &Twist,
-        b: &Twist,
+        a: &Velocity,
+        b: &Velocity,
         weights: (f64, f64),
         rule: &ContactRule,
-    ) -> (Twist, Twist) {
+    ) -> (Velocity, Velocity) {
         let is_loaded = self.normal_impulse > 0.0;
         let overlaps = self.gap < 0.0 && (is_loaded || self.leaving(a, b) <= rule.bounce_speed_mps);
         let gapes = self.gap > 0.0 && is_loaded;
         if self.fired || !(overlaps || gapes) {
-            return (Twist::ZERO, Twist::ZERO);
+            return (Velocity::ZERO, Velocity::ZERO);
         }
         let shift = rule.correction * -self.gap / self.give(weights);
-        self.pushed(shift, &Twist::ZERO, &Twist::ZERO, (1.0, 1.0))
+        self.pushed(shift, &Velocity::ZERO, &Velocity::ZERO, (1.0, 1.0))
     }
 }
 
@@ -279,8 +281,8 @@ mod tests {
         prop::array::uniform3(-2.0..2.0f64).prop_map(Vec3::from)
     }
 
-    fn twists() -> impl Strategy<Value = Twist> {
-        (vectors(), vectors()).prop_map(|(v, w)| Twist { v, w })
+    fn twists() -> impl Strategy<Value = Velocity> {
+        (vectors(), vectors()).prop_map(|(v, w)| Velocity { v, w })
     }
 
     fn ball(x: Vec3, inv_mass: f64) -> SolverMass {
@@ -306,7 +308,7 @@ mod tests {
             let surface = Surface { friction, restitution };
             let first = ball(normal * 0.3, 0.8);
             let second = other_mass.map_or(SolverMass::fixed(to_b), |inv_mass| ball(to_b, inv_mass));
-            let b = if other_mass.is_some() { b } else { Twist::ZERO };
+            let b = if other_mass.is_some() { b } else { Velocity::ZERO };
             let memory = PairCache {
                 bounces,
                 points: known.iter().map(|(feature, normal_impulse)| PointCache { feature: *feature, normal_impulse: *normal_impulse }).collect(),

@@ -3,12 +3,14 @@
 //! What is observed is committed, and a handover happens at global virtual time. Who shares a clock with whom
 //! never changes a result, so hints may be out of date and nothing here need be exact.
 
+use crate::base::components::connected_components;
 use crate::base::time::Tick;
 use crate::protocol::cluster::ClusterDirectory;
 use crate::protocol::dynamics::{BodyIndex, Dynamics, Response};
+use crate::protocol::effects::Effects;
 use crate::protocol::entity::{Entity, Limits};
 use crate::protocol::gvt::VirtualTimes;
-use crate::protocol::message::{EntityId, Outbox};
+use crate::protocol::message::EntityId;
 
 /// Island is observed for so many ticks before anybody joins others.
 const OBSERVED: Tick = 8;
@@ -18,7 +20,7 @@ const OBSERVED_LONG: Tick = 64;
 const SELDOM: u64 = 32;
 /// What an entity has seen of its company since it last thought about it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Island {
+pub(super) struct ClusterStats {
     /// When it last thought about it.
     since: Tick,
     /// Ticks at which it touched remotes and was held.
@@ -27,14 +29,14 @@ pub(super) struct Island {
     size: Option<u32>,
 }
 
-impl Island {
+impl ClusterStats {
     /// A response is settled. Who bounces off is gone again; who is held makes company.
     pub fn record<D: Dynamics>(&mut self, response: &Response<D>) {
-        self.encounters += u64::from(!response.told.is_empty() && response.is_resting);
+        self.encounters += u64::from(!response.ghosts.is_empty() && response.is_resting);
     }
 
     fn reset(&mut self, now: Tick) {
-        *self = Island { since: now, size: self.size, ..Island::default() };
+        *self = ClusterStats { since: now, size: self.size, ..ClusterStats::default() };
     }
 }
 
@@ -42,23 +44,23 @@ impl<D: Dynamics> Entity<D> {
     /// Makes known how large its cluster is, and joins others or parts if the time has come. To be called before
     /// every step. At the last tick nobody moves any more: whoever has come there may have been told that all are
     /// done.
-    pub fn recluster(
+    pub(in crate::protocol) fn recluster(
         &mut self,
         directory: &dyn ClusterDirectory,
         limits: &Limits,
         now: VirtualTimes,
-        out: &mut Outbox<D>,
+        out: &mut Effects<D>,
     ) {
         self.publish_size(directory);
         if now.gvt >= limits.last_tick {
             return;
         }
-        let is_time = now.gvt >= self.company.since + OBSERVED && self.can_migrate(now.gvt);
-        if !is_time || self.is_retired() || !self.actions.is_empty() || directory.size(self.id).is_none() {
+        let is_time = now.gvt >= self.cluster_stats.since + OBSERVED && self.can_migrate(now.gvt);
+        if !is_time || self.is_retired() || !self.inputs.is_empty() || directory.size(self.id).is_none() {
             return;
         }
-        let observed = now.gvt - self.company.since;
-        let is_often = self.company.encounters * SELDOM >= observed;
+        let observed = now.gvt - self.cluster_stats.since;
+        let is_often = self.cluster_stats.encounters * SELDOM >= observed;
         // A large cluster can keep who is apart for long: it would have to respond again and again if they came back.
         let patience = OBSERVED_LONG.max(self.members.len() as u64);
         let largest_touching = if is_often { self.largest_touching(directory) } else { None };
@@ -74,18 +76,18 @@ impl<D: Dynamics> Entity<D> {
         if !migrations_out.is_empty() {
             self.migrate_to(&migrations_out, now.gvt, out);
         }
-        self.company.reset(now.gvt);
+        self.cluster_stats.reset(now.gvt);
     }
 
     /// Makes known how large its cluster is, if that has changed.
-    pub fn publish_size(&mut self, directory: &dyn ClusterDirectory) {
+    pub(in crate::protocol) fn publish_size(&mut self, directory: &dyn ClusterDirectory) {
         let size = if self.is_retired() { 0 } else { self.members.len() as u32 };
-        if self.company.size != Some(size) {
+        if self.cluster_stats.size != Some(size) {
             directory.resize(self.id, size);
             if size == 0 && directory.size(self.id).is_some() {
                 directory.offer(self.id);
             }
-            self.company.size = Some(size);
+            self.cluster_stats.size = Some(size);
         }
     }
 
@@ -94,7 +96,7 @@ impl<D: Dynamics> Entity<D> {
         let latest = self.history.latest()?;
         let rank = |id: EntityId| directory.size(id).map(|size| (size, std::cmp::Reverse(id)));
         let mine = rank(self.id)?;
-        let others = latest.remotes.iter().map(|known| known.entity);
+        let others = latest.remotes.iter().map(|known| known.version.entity);
         others.filter(|other| rank(*other) > Some(mine)).max_by_key(|other| rank(*other))
     }
 
@@ -111,24 +113,8 @@ impl<D: Dynamics> Entity<D> {
 
 /// The connected groups of a list of places, by pairs of numbers in the list.
 fn groups(places: &[BodyIndex], bonds: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<BodyIndex>> {
-    let mut leaders: Vec<usize> = (0..places.len()).collect();
-    fn leader(leaders: &mut [usize], mut at: usize) -> usize {
-        while leaders[at] != at {
-            leaders[at] = leaders[leaders[at]];
-            at = leaders[at];
-        }
-        at
-    }
-    for (a, b) in bonds {
-        let (a, b) = (leader(&mut leaders, a as usize), leader(&mut leaders, b as usize));
-        leaders[a.max(b)] = a.min(b);
-    }
-    let mut groups: Vec<Vec<BodyIndex>> = vec![Vec::new(); places.len()];
-    for (at, place) in places.iter().enumerate() {
-        groups[leader(&mut leaders, at)].push(*place);
-    }
-    groups.retain(|group| !group.is_empty());
-    groups
+    let groups = connected_components(places.len(), bonds).into_iter();
+    groups.map(|group| group.into_iter().map(|at| places[at as usize]).collect()).collect()
 }
 
 #[cfg(test)]

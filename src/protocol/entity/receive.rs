@@ -6,17 +6,18 @@ use thin_vec::ThinVec;
 
 use crate::base::time::Tick;
 use crate::protocol::dynamics::{BodyIndex, Dynamics, RemoteContact};
+use crate::protocol::effects::Effects;
 use crate::protocol::entity::Entity;
 use crate::protocol::fault::Fault;
 use crate::protocol::history::ContactRecord;
-use crate::protocol::message::{At, EntityId, Message, Outbox, Version};
+use crate::protocol::message::{At, EntityId, Message, Version};
 
 impl<D: Dynamics> Entity<D> {
     /// Handles a message in full. The answer, if one is due, is the last thing in the outbox.
     ///
     /// Only what is about a plan under way is put off until the table has answered: whoever tells it has seen the
     /// plan's track there, so the answer is on its way and waits for nobody.
-    pub fn handle(&mut self, from: EntityId, message: Message<D>, out: &mut Outbox<D>) {
+    pub(in crate::protocol) fn handle(&mut self, from: EntityId, message: Message<D>, out: &mut Effects<D>) {
         if self.writing && self.is_about_plan(&message) {
             self.deferred.push((from, message));
             return;
@@ -27,20 +28,20 @@ impl<D: Dynamics> Entity<D> {
                 out.messages.push((from, Message::Ack { serial, rejected: false }));
             }
             Message::Event { at, serial, mine, flight, yours } => {
-                let is_taken = self.on_event(from, at, mine, &flight, yours, out);
-                let rejected = !is_taken && !self.has(Fault::NeverRefused);
+                let is_taken = self.on_event(at, mine, &flight, yours, out);
+                let rejected = !is_taken && !self.has(Fault::NeverRejected);
                 out.messages.push((from, Message::Ack { serial, rejected }));
             }
             Message::Antievent { at, serial } => {
-                let about = |known: &ContactRecord<D>| known.entity == from && known.version == at.from;
+                let about = |known: &ContactRecord<D>| known.version == at.from;
                 self.forget(at.tick, at.to, about, out);
-                if self.has(Fault::AntieventUnanswered) {
+                if self.has(Fault::AntieventUnacknowledged) {
                     return;
                 }
                 out.messages.push((from, Message::Ack { serial, rejected: false }));
             }
             Message::GhostUpdate { at, serial, mine, ghost } => {
-                self.on_ghost_update(from, at, mine, ghost, out);
+                self.on_ghost_update(at, mine, ghost, out);
                 out.messages.push((from, Message::Ack { serial, rejected: false }));
             }
             Message::Migrate { serial, tick, migration } => {
@@ -49,16 +50,15 @@ impl<D: Dynamics> Entity<D> {
             }
             Message::Ack { serial, rejected } => {
                 let debt = self.pending_acks.remove(&serial);
-                if debt.is_none() && self.has(Fault::HandoverNotOwed) {
+                if debt.is_none() && self.has(Fault::MigrationNotAwaited) {
                     return;
                 }
                 let debt = debt.expect("invariant: only what is pending_acks is answered");
-                let rejected = rejected && !self.has(Fault::RefusalIgnored);
-                if let Some((at, to, own, body)) = debt.event.filter(|_| rejected) {
+                let rejected = rejected && !self.has(Fault::RejectionIgnored);
+                if let Some((at, own, body)) = debt.event.filter(|_| rejected) {
                     // The other side has taken that back: there is no such contact.
-                    let about = |known: &ContactRecord<D>| {
-                        known.entity == to && known.version == at.to && known.remote.body == body
-                    };
+                    let about =
+                        |known: &ContactRecord<D>| known.version == at.to && known.remote.body == body;
                     self.forget_touch(at.tick, at.from, about, own, out);
                 }
             }
@@ -69,15 +69,15 @@ impl<D: Dynamics> Entity<D> {
     fn is_about_plan(&self, message: &Message<D>) -> bool {
         let (version, first) = self.planned;
         let is_planned = |at: &At| at.to == version && at.tick >= first;
-        !self.has(Fault::NewsBeforeAnswer) && message.at().is_some_and(is_planned)
+        !self.has(Fault::MessageBeforeReply) && message.at().is_some_and(is_planned)
     }
 
     /// A deliberate fault: what has been answered already is acted on at last.
-    pub(super) fn roll_back_late(&mut self, out: &mut Outbox<D>) {
+    pub(super) fn roll_back_late(&mut self, out: &mut Effects<D>) {
         if self.has(Fault::RollbackLater) {
-            for (from, message) in std::mem::take(&mut self.deferred) {
+            for (_, message) in std::mem::take(&mut self.deferred) {
                 if let Message::Event { at, mine, flight, yours, .. } = message {
-                    self.on_event(from, at, mine, &flight, yours, out);
+                    self.on_event(at, mine, &flight, yours, out);
                 }
             }
         }
@@ -85,21 +85,20 @@ impl<D: Dynamics> Entity<D> {
 
     fn on_event(
         &mut self,
-        from: EntityId,
         at: At,
         body: BodyIndex,
         flight: &D::Flight,
         own: BodyIndex,
-        out: &mut Outbox<D>,
+        out: &mut Effects<D>,
     ) -> bool {
         if self.history.at(at.tick, at.to).is_none() {
             return false;
         }
         self.stats.primary_rollbacks += u64::from(self.lvt() > at.tick);
-        self.cut(at.tick + u64::from(self.has(Fault::CutTooLate)), out);
+        self.rollback_to(at.tick + u64::from(self.has(Fault::RollbackTooLate)), out);
         let keeps_response = self.has(Fault::ResponseKept);
         let segment = self.history.at(at.tick, at.to).expect("invariant: a cut keeps the tick it is for");
-        if note(&mut segment.remotes, (from, at.from), body, own, flight) {
+        if note(&mut segment.remotes, at.from, body, own, flight) {
             if !keeps_response {
                 segment.response = None;
             }
@@ -110,21 +109,12 @@ impl<D: Dynamics> Entity<D> {
         true
     }
 
-    fn on_ghost_update(
-        &mut self,
-        from: EntityId,
-        at: At,
-        body: BodyIndex,
-        ghost: Arc<D::Ghost>,
-        out: &mut Outbox<D>,
-    ) {
-        let is_final = self.has(Fault::StandingIgnored);
+    fn on_ghost_update(&mut self, at: At, body: BodyIndex, ghost: Arc<D::Ghost>, out: &mut Effects<D>) {
+        let is_final = self.has(Fault::GhostIgnored);
         let Some(segment) = self.history.at(at.tick, at.to).filter(|segment| segment.last == at.tick) else {
             return;
         };
-        let about = |known: &&mut ContactRecord<D>| {
-            known.entity == from && known.version == at.from && known.remote.body == body
-        };
+        let about = |known: &&mut ContactRecord<D>| known.version == at.from && known.remote.body == body;
         let Some(known) = segment.remotes.iter_mut().find(about) else { return };
         if is_final && known.remote.ghost.is_some() {
             return;
@@ -135,7 +125,7 @@ impl<D: Dynamics> Entity<D> {
             segment.response = None;
             self.changes += 1;
             self.stats.primary_rollbacks += u64::from(self.lvt() > at.tick);
-            self.cut(at.tick, out);
+            self.rollback_to(at.tick, out);
         }
     }
 
@@ -145,7 +135,7 @@ impl<D: Dynamics> Entity<D> {
         tick: Tick,
         version: Version,
         about: impl Fn(&ContactRecord<D>) -> bool,
-        out: &mut Outbox<D>,
+        out: &mut Effects<D>,
     ) {
         let Some(segment) = self.history.at(tick, version).filter(|segment| segment.last == tick) else {
             return;
@@ -164,7 +154,7 @@ impl<D: Dynamics> Entity<D> {
         version: Version,
         about: impl Fn(&ContactRecord<D>) -> bool,
         own: BodyIndex,
-        out: &mut Outbox<D>,
+        out: &mut Effects<D>,
     ) {
         let Some(segment) = self.history.at(tick, version).filter(|segment| segment.last == tick) else {
             return;
@@ -181,7 +171,7 @@ impl<D: Dynamics> Entity<D> {
         }
     }
 
-    fn forgot(&mut self, tick: Tick, version: Version, out: &mut Outbox<D>) {
+    fn forgot(&mut self, tick: Tick, version: Version, out: &mut Effects<D>) {
         let keeps_response = self.has(Fault::ResponseKept);
         let segment = self.history.at(tick, version).expect("invariant: it was there a input ago");
         if !keeps_response {
@@ -189,12 +179,12 @@ impl<D: Dynamics> Entity<D> {
         }
         let remotes = &segment.remotes;
         let mut sent_ghosts = std::mem::take(&mut segment.sent_ghosts);
-        sent_ghosts.retain(|sent| remotes.iter().any(|known| known.entity == sent.to));
+        sent_ghosts.retain(|sent| remotes.iter().any(|known| known.version.entity == sent.to));
         segment.sent_ghosts = sent_ghosts;
         self.changes += 1;
         self.stats.secondary_rollbacks += u64::from(self.lvt() > tick);
-        if !self.has(Fault::AntieventWithoutCut) {
-            self.cut(tick, out);
+        if !self.has(Fault::AntieventWithoutRollback) {
+            self.rollback_to(tick, out);
         }
     }
 }
@@ -202,14 +192,14 @@ impl<D: Dynamics> Entity<D> {
 /// Adds a touch with a remote to a list. Says whether that is news.
 pub(super) fn note<D: Dynamics>(
     remotes: &mut ThinVec<ContactRecord<D>>,
-    (entity, version): (EntityId, Version),
+    version: Version,
     body: BodyIndex,
     own: BodyIndex,
     flight: &D::Flight,
 ) -> bool {
     // In a fixed order, so that the order in which news comes leaves no trace.
-    let key = |known: &ContactRecord<D>| (known.entity, known.version, known.remote.body);
-    match remotes.binary_search_by_key(&(entity, version, body), key) {
+    let key = |known: &ContactRecord<D>| (known.version, known.remote.body);
+    match remotes.binary_search_by_key(&(version, body), key) {
         Ok(at) => {
             let touches = &mut remotes[at].remote.touches;
             let news = touches.binary_search(&own);
@@ -220,7 +210,7 @@ pub(super) fn note<D: Dynamics>(
         }
         Err(at) => {
             let remote = RemoteContact { body, flight: flight.clone(), touches: vec![own], ghost: None };
-            remotes.insert(at, ContactRecord { entity, version, remote });
+            remotes.insert(at, ContactRecord { version, remote });
             true
         }
     }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use thin_vec::ThinVec;
 
 use crate::base::time::Tick;
+use crate::protocol::driver::Next;
 use crate::protocol::dynamics::{BodyIndex, Cluster, Dynamics, PartnerKey, Response, ResponseInput};
-use crate::protocol::entity::{Departures, Entity, Limits, PendingAck, Plan, PlannedTick, Step, WriteResult};
+use crate::protocol::effects::Effects;
+use crate::protocol::entity::{Departures, Entity, Limits, PendingAck, Plan, PlannedTick, WriteResult};
 use crate::protocol::fault::Fault;
 use crate::protocol::gvt::VirtualTimes;
 use crate::protocol::history::{ContactRecord, Segment, SentGhost};
-use crate::protocol::message::{At, EntityId, Message, Outbox, Version};
+use crate::protocol::message::{At, EntityId, Message, Version};
 
 /// A cluster with its flights, and what is new about them.
 type Onward<D> = (Cluster<D>, Departures<D>);
@@ -33,15 +35,21 @@ const BODY_TICKS_PER_WRITE_MAX: u64 = 16_384;
 
 impl<D: Dynamics> Entity<D> {
     /// What to do next. Responds to what it touches, and tells its ghost where that is needed.
-    pub fn step(&mut self, dynamics: &D, limits: &Limits, now: VirtualTimes, out: &mut Outbox<D>) -> Step<D> {
+    pub(in crate::protocol) fn step(
+        &mut self,
+        dynamics: &D,
+        limits: &Limits,
+        now: VirtualTimes,
+        out: &mut Effects<D>,
+    ) -> Next<D> {
         self.roll_back_late(out);
         let is_gated = !self.has(Fault::NoGate);
         if is_gated && !self.pending_acks.is_empty() || self.writing {
-            return Step::AwaitAcks;
+            return Next::AwaitAcks;
         }
         if self.has_no_future(now.gvt) {
             self.retire(out);
-            return Step::Done;
+            return Next::Done;
         }
         let Some(latest) = self.history.latest() else {
             let origin = self.origin.as_ref().expect("invariant: who has no past has a beginning");
@@ -50,17 +58,17 @@ impl<D: Dynamics> Entity<D> {
             let (cluster, departures) =
                 if first > self.base { self.acted_on(dynamics, cluster) } else { (cluster, Vec::new()) };
             let plan = self.plan(dynamics, limits, (first, now.lvt_min), (cluster, departures), None);
-            return Step::Write(plan);
+            return Next::Write(plan);
         };
         let (lvt, lvt_min) = (latest.last, now.lvt_min);
         if lvt >= limits.last_tick {
-            return Step::Done;
+            return Next::Done;
         }
         if latest.touches() {
             let complete = self.respond(dynamics);
             self.tell(out);
             if is_gated && !self.pending_acks.is_empty() || !complete {
-                return Step::AwaitAcks;
+                return Next::AwaitAcks;
             }
         }
         let latest = self.history.latest().expect("invariant: it has written before");
@@ -69,19 +77,19 @@ impl<D: Dynamics> Entity<D> {
             // Everybody may go on from the minimum: somebody must.
             let ahead_of = lvt_min + ahead;
             if lvt > ahead_of || self.has(Fault::GateHoldsTheLowest) && lvt == ahead_of {
-                return Step::AwaitLvtMin((lvt - ahead).max(lvt_min + 1));
+                return Next::AwaitLvtMin((lvt - ahead).max(lvt_min + 1));
             }
         }
         if let Some(tick) = self.beyond_window(limits, lvt_min) {
-            return Step::AwaitLvtMin(tick);
+            return Next::AwaitLvtMin(tick);
         }
         let onward = self.onward(dynamics);
-        Step::Write(self.plan(dynamics, limits, (lvt + 1, lvt_min), onward, Some(lvt_min + ahead)))
+        Next::Write(self.plan(dynamics, limits, (lvt + 1, lvt_min), onward, Some(lvt_min + ahead)))
     }
 
     /// The tick it has to wait for, if it is so far ahead that it need not think about it: it touches nothing and
     /// expects nothing.
-    pub fn waits_for(&self, limits: &Limits, now: VirtualTimes) -> Option<Tick> {
+    pub(in crate::protocol) fn waits_for(&self, limits: &Limits, now: VirtualTimes) -> Option<Tick> {
         let latest = self.history.latest()?;
         let is_idle =
             self.pending_acks.is_empty() && !self.writing && !latest.touches() && !latest.expects_contact;
@@ -127,7 +135,7 @@ impl<D: Dynamics> Entity<D> {
     /// The cluster after what is done to it from outside at its local virtual time, and what is new about it.
     fn acted_on(&self, dynamics: &D, mut cluster: Cluster<D>) -> Onward<D> {
         let lvt = self.lvt();
-        let actions = self.actions.get(&lvt).map_or(&[][..], Vec::as_slice);
+        let actions = self.inputs.get(&lvt).map_or(&[][..], Vec::as_slice);
         let changed_by_inputs =
             if actions.is_empty() { Vec::new() } else { dynamics.apply_inputs(lvt, &mut cluster, actions) };
         (cluster, changed_by_inputs)
@@ -144,12 +152,12 @@ impl<D: Dynamics> Entity<D> {
         // Among many something touches soon, and looking far ahead for it is dear.
         let own_search_ticks = if cluster.len() > LARGE_CLUSTER { self.own_search_ticks } else { u64::MAX };
         let reach = first.saturating_add(self.stride(limits).min(own_search_ticks) - 1);
-        let acted_on = self.actions.range(first..).next().map_or(Tick::MAX, |(tick, _)| *tick);
+        let acted_on = self.inputs.range(first..).next().map_or(Tick::MAX, |(tick, _)| *tick);
         let until = limits.last_tick.min(lvt_min + self.window(limits)).min(acted_on).max(first);
         let bound = until.min(reach).max(first);
         let is_held = limits.adaptive && self.is_held();
         // Who is held most likely touches at the next tick as well. Looking there twice would be once too often.
-        let own_touch = if is_held || self.together {
+        let own_touch = if is_held || self.is_island {
             Some(first)
         } else {
             dynamics.first_own_touch(&cluster, first, bound)
@@ -173,7 +181,6 @@ impl<D: Dynamics> Entity<D> {
         self.writing = true;
         self.planned = (self.version, first);
         Plan {
-            entity: self.id,
             version: self.version,
             first,
             last,
@@ -202,17 +209,17 @@ impl<D: Dynamics> Entity<D> {
             return (Vec::new(), None);
         };
         let most = (BODY_TICKS_PER_WRITE_MAX / cluster.len().max(1) as u64).max(1);
-        let mut memories = known.memories.clone();
+        let mut caches = known.caches.clone();
         let mut planned_ticks: Vec<PlannedTick<D>> = Vec::new();
         for tick in first..=respond_until.min(until).min(first + most) {
             let cluster = planned_ticks.last().map_or(cluster, |planned| &planned.cluster);
-            let input = ResponseInput { cluster, memories: &memories, remotes: &[], together: self.together };
+            let input = ResponseInput { cluster, caches: &caches, remotes: &[], is_island: self.is_island };
             let response = Box::new(dynamics.respond(tick, &input));
             self.stats.responses += 1;
             if tick == until || tick == first + most || !is_holding(&response, cluster.len()) {
                 return (planned_ticks, Some(response));
             }
-            memories = response.memories.clone();
+            caches = response.caches.clone();
             let cluster = after(&response, cluster);
             planned_ticks.push(PlannedTick { response, cluster });
         }
@@ -249,34 +256,37 @@ impl<D: Dynamics> Entity<D> {
     fn respond(&mut self, dynamics: &D) -> bool {
         let latest = self.history.latest_mut().expect("invariant: it has written before");
         if latest.response.is_none() {
-            latest.response = Some(Box::new(latest.respond(dynamics, self.together)));
+            latest.response = Some(Box::new(latest.respond(dynamics, self.is_island)));
             self.stats.responses += 1;
         }
-        latest.response.as_ref().is_some_and(|response| response.complete)
+        latest.response.as_ref().is_some_and(|response| response.has_all_ghosts)
     }
 
     /// Tells those it touches what they cannot work out by themselves, if it has not told them already.
-    fn tell(&mut self, out: &mut Outbox<D>) {
-        let is_final = self.has(Fault::StandingLost);
+    fn tell(&mut self, out: &mut Effects<D>) {
+        let is_final = self.has(Fault::GhostLost);
         let latest = self.history.latest_mut().expect("invariant: it has written before");
         let Some(response) = &latest.response else { return };
         let mut due: Vec<(EntityId, Version, BodyIndex, Arc<D::Ghost>)> = Vec::new();
-        for told in &response.told {
+        for told in &response.ghosts {
             for known in latest.remotes.iter().filter(|known| known.remote.touches.contains(&told.own)) {
                 let theirs = |key: &PartnerKey| match key {
-                    PartnerKey::Body(place) => {
-                        latest.remotes.iter().any(|k| k.entity == known.entity && k.remote.body == *place)
-                    }
+                    PartnerKey::Body(place) => latest
+                        .remotes
+                        .iter()
+                        .any(|k| k.version.entity == known.version.entity && k.remote.body == *place),
                     PartnerKey::Static(_) | PartnerKey::Island => false,
                 };
-                let sent =
-                    latest.sent_ghosts.iter().find(|sent| sent.own == told.own && sent.to == known.entity);
+                let sent = latest
+                    .sent_ghosts
+                    .iter()
+                    .find(|sent| sent.own == told.own && sent.to == known.version.entity);
                 // Who touches only them needs no telling: they can work it out. Once told, always told.
                 let needed = sent.is_some() || !told.partners.iter().all(theirs);
                 let is_news = sent.is_none_or(|sent| !is_final && !D::same_ghost(&sent.ghost, &told.ghost));
-                let twice = due.iter().any(|(to, _, own, _)| *to == known.entity && *own == told.own);
+                let twice = due.iter().any(|(to, _, own, _)| *to == known.version.entity && *own == told.own);
                 if needed && is_news && !twice {
-                    due.push((known.entity, known.version, told.own, told.ghost.clone()));
+                    due.push((known.version.entity, known.version, told.own, told.ghost.clone()));
                 }
             }
         }
@@ -295,7 +305,12 @@ impl<D: Dynamics> Entity<D> {
 
     /// The table has taken the plan. Those it touches are told; but if anything has changed since the plan was
     /// made, the plan is void, and its track is taken back before anybody has been told.
-    pub fn written(&mut self, plan: Plan<D>, written: WriteResult<D>, out: &mut Outbox<D>) {
+    pub(in crate::protocol) fn written(
+        &mut self,
+        plan: Plan<D>,
+        written: WriteResult<D>,
+        out: &mut Effects<D>,
+    ) {
         self.writing = false;
         self.apply_write(plan, written, out);
         for (from, message) in std::mem::take(&mut self.deferred) {
@@ -303,19 +318,19 @@ impl<D: Dynamics> Entity<D> {
         }
     }
 
-    fn apply_write(&mut self, plan: Plan<D>, written: WriteResult<D>, out: &mut Outbox<D>) {
+    fn apply_write(&mut self, plan: Plan<D>, written: WriteResult<D>, out: &mut Effects<D>) {
         if plan.changes != self.changes && !self.has(Fault::VoidPlanKept) {
-            written.track.cut(plan.first);
+            out.tracks_retracted.push((written.track, plan.first));
             // Somebody may have met the void track already: their version must never come back.
-            self.version += u32::from(!self.has(Fault::VersionReused));
+            self.version.number += u32::from(!self.has(Fault::VersionReused));
             return;
         }
-        let (mut memories, mut expects_contact) = match (self.history.latest(), &self.origin) {
+        let (mut caches, mut expects_contact) = match (self.history.latest(), &self.origin) {
             (Some(latest), _) => latest
                 .response
                 .as_ref()
-                .map_or((None, false), |response| (Some(response.memories.clone()), response.is_resting)),
-            (None, Some(origin)) => (Some(origin.memories.clone().into()), origin.expects_contact),
+                .map_or((None, false), |response| (Some(response.caches.clone()), response.is_resting)),
+            (None, Some(origin)) => (Some(origin.caches.clone().into()), origin.expects_contact),
             (None, None) => (None, false),
         };
         let flights_started = plan.departures.into_iter();
@@ -326,16 +341,15 @@ impl<D: Dynamics> Entity<D> {
             let at = At { tick: written.last, from: plan.version, to: other.version };
             let flight =
                 written.track.flight_of(own, written.last).expect("invariant: own is of the cluster");
-            let serial = self.await_ack(PendingAck { event: Some((at, other.entity, own, *body)) });
+            let serial = self.await_ack(PendingAck { event: Some((at, own, *body)) });
             self.stats.events += 1;
             let event = Message::Event { at, serial, mine: own, flight: flight.clone(), yours: *body };
-            out.messages.push((other.entity, event));
+            out.messages.push((other.version.entity, event));
             if self.has(Fault::DetectorDoesNotApply) {
                 continue;
             }
-            let theirs = (other.entity, other.version);
             let is_news =
-                crate::protocol::entity::receive::note(&mut remotes, theirs, *body, own, their_flight);
+                crate::protocol::entity::receive::note(&mut remotes, other.version, *body, own, their_flight);
             self.stats.repeated_events += u64::from(!is_news);
         }
         let flown = written.last + 1 - plan.first;
@@ -359,7 +373,7 @@ impl<D: Dynamics> Entity<D> {
                 // Somebody is met on the way: what was worked out from here on was in vain, or can wait.
                 break;
             }
-            let (then, is_resting) = (planned.response.memories.clone(), planned.response.is_resting);
+            let (then, is_resting) = (planned.response.caches.clone(), planned.response.is_resting);
             let flights_started =
                 departures(&planned.response).map(|(place, flight)| (place, first + 1, flight));
             out.flights_started.extend(flights_started);
@@ -368,7 +382,7 @@ impl<D: Dynamics> Entity<D> {
                 first,
                 last: first,
                 track: written.track.clone(),
-                memories: memories.replace(then),
+                caches: caches.replace(then),
                 expects_contact: std::mem::replace(&mut expects_contact, is_resting),
                 own_touch: Some(first),
                 remotes: ThinVec::new(),
@@ -377,27 +391,27 @@ impl<D: Dynamics> Entity<D> {
             });
             first += 1;
         }
-        let is_alone = remotes.is_empty() || self.has(Fault::MeetingOverlooked);
+        let is_alone = remotes.is_empty() || self.has(Fault::EncounterOverlooked);
         let is_last = is_alone && written.last == plan.last;
         self.history.push(Segment {
             version: plan.version,
             first,
             last: written.last,
             track: written.track,
-            memories,
+            caches,
             expects_contact,
             own_touch,
             remotes,
             sent_ghosts: ThinVec::new(),
             response: plan.response.filter(|_| is_last),
         });
-        self.recount(out);
+        self.publish_lvt(out);
     }
 }
 
 /// Whether a response lets expect a touch at the next tick: somebody is held, or among many somebody touched.
 fn is_holding<D: Dynamics>(response: &Response<D>, bodies: usize) -> bool {
-    response.is_resting || bodies > LARGE_CLUSTER && response.seen.touches > 0
+    response.is_resting || bodies > LARGE_CLUSTER && response.counts.contacts > 0
 }
 
 /// The cluster as it flies after a response.

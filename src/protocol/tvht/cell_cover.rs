@@ -3,11 +3,11 @@
 //! Who is held hardly moves from one tick to the next, so a cell_cover can leave some room to every body; as long as
 //! nobody leaves its room, the next step uses the same cell_cover again.
 
+use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
 use crate::base::aabb::Aabb;
 use crate::protocol::dynamics::{BodyIndex, Dynamics};
-use crate::protocol::portrait::Painter;
 use crate::protocol::tvht::cell_grid::{Aabb32, Cell, CellRange, Grid};
 
 /// Room for somebody who stays near, as a share of its radius.
@@ -31,7 +31,7 @@ pub(in crate::protocol) struct CoveredCell {
     pub span: CellSpan,
 }
 
-/// A bucket, a little of the cell, and who: those in one cell come together.
+/// A bucket, a little of the cell, and who: those in one cell come is_island.
 type Key = (u32, u32, u32);
 
 /// Where in the grid a cluster is.
@@ -97,13 +97,6 @@ impl CellCover {
             && cluster.iter().zip(covered).zip(rooms).all(|(one, room)| stays(one, room))
     }
 
-    /// Takes down the rooms, which decide everything else.
-    pub(in crate::protocol) fn portray<D: Dynamics>(&self, painter: &mut impl Painter<D>) {
-        for (_, room) in &self.rooms {
-            room.min.iter().chain(room.max.iter()).for_each(|side| painter.number(side.to_bits()));
-        }
-    }
-
     /// Pairs of those who share a cell, as numbers in the cluster: enough of them to tell who is connected.
     pub(in crate::protocol) fn companions(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.stops
@@ -114,5 +107,13 @@ impl CellCover {
     /// Numbers in the cluster of those who pass a cell.
     pub fn members_in(&self, span: &CellSpan) -> &[u32] {
         &self.members[span.members.0 as usize..span.members.1 as usize]
+    }
+}
+
+impl Serialize for CellCover {
+    /// The bounds of every body, which decide everything else.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let corners = self.rooms.iter().map(|(_, bounds)| (bounds.min, bounds.max));
+        serializer.collect_seq(corners.map(|(min, max)| [min.x, min.y, min.z, max.x, max.y, max.z]))
     }
 }

@@ -47,7 +47,7 @@ impl CellRange {
     }
 }
 
-/// Bounds in half the memory, never smaller than what they bound.
+/// Bounds in half the cache, never smaller than what they bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Aabb32 {
     low: [f32; 3],

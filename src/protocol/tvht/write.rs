@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use smallvec::SmallVec;
 use thin_vec::ThinVec;
 
+use super::bucket::{Bucket, Encounter, Entry};
+use super::track::Track;
 use crate::base::aabb::Aabb;
 use crate::base::time::Tick;
 use crate::protocol::dynamics::{BodyIndex, Cluster, Dynamics};
 use crate::protocol::entity::{Plan, PlannedTick, WriteResult};
 use crate::protocol::fault::Fault;
-use crate::protocol::portrait::{Painter, portray_found};
-use crate::protocol::tvht::bucket::{Bucket, Encounter, Entry, Track};
 use crate::protocol::tvht::cell_cover::{CellCover, CoveredCell};
 use crate::protocol::tvht::cell_grid::Grid;
 
@@ -22,8 +23,10 @@ const CELLS_MAX: f64 = 64.0;
 const AHEAD: u64 = 8;
 
 /// A plan on its way through the buckets.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
+#[serde(bound = "")]
 pub struct TableWrite<D: Dynamics> {
+    #[serde(skip)]
     plan: Plan<D>,
     gvt: Tick,
     track: Arc<Track<D>>,
@@ -32,6 +35,7 @@ pub struct TableWrite<D: Dynamics> {
     /// The first tick at which it meets somebody, as far as is known, and whom.
     last: Tick,
     found: Vec<Encounter<D>>,
+    #[serde(skip)]
     fault: Fault,
 }
 
@@ -67,12 +71,12 @@ impl<D: Dynamics> TableWrite<D> {
                 }
             }
             let mut cell_cover = CellCover::new(grid, dynamics, &cluster, &covered, plan.is_near);
-            if fault == Fault::LocksUnordered && plan.entity.0 % 2 == 1 {
+            if fault == Fault::LocksUnordered && plan.version.entity.0 % 2 == 1 {
                 cell_cover.stops.reverse();
             }
             Arc::new(cell_cover)
         });
-        let track = Track::new((plan.entity, plan.version), ticks, (cluster, later), cell_cover);
+        let track = Track::new(plan.version, ticks, (cluster, later), cell_cover);
         let gvt = gvt + u64::from(fault == Fault::TableFossilAtGvt);
         TableWrite { plan, gvt, track: Arc::new(track), passed: 0, last, found: Vec::new(), fault }
     }
@@ -111,7 +115,7 @@ impl<D: Dynamics> TableWrite<D> {
             let fault = self.fault();
             let TableWrite { plan, gvt, track, last, found, .. } = self;
             let own = cell_cover.members_in(&stop.span);
-            bucket.visit(&stop.span, plan.entity, (plan.first, *last, *gvt), |entry| {
+            bucket.visit(&stop.span, plan.version.entity, (plan.first, *last, *gvt), |entry| {
                 meet(dynamics, (track, own), entry, (last, found), fault);
             });
             bucket.add(Entry::new(stop.span, track.clone()));
@@ -121,8 +125,8 @@ impl<D: Dynamics> TableWrite<D> {
 
     /// All buckets have been passed: the track is cut where it meets somebody.
     pub fn finish(self) -> (Plan<D>, WriteResult<D>) {
-        if self.fault() != Fault::TrackNotCut {
-            self.track.cut(self.last + 1);
+        if self.fault() != Fault::TrackNotRetracted {
+            self.track.retract(self.last + 1);
         }
         (self.plan, WriteResult { last: self.last, found: self.found, track: self.track })
     }
@@ -138,15 +142,6 @@ impl<D: Dynamics> TableWrite<D> {
     /// Its track, to be replaced by a copy.
     pub(crate) fn track_mut(&mut self) -> &mut Arc<Track<D>> {
         &mut self.track
-    }
-
-    /// Takes down everything but the plan, which its entity takes down.
-    pub(crate) fn portray(&self, painter: &mut impl Painter<D>) {
-        painter.number(self.gvt);
-        painter.number(self.last);
-        painter.many(self.passed);
-        self.track.portray(painter);
-        portray_found(&self.found, painter);
     }
 }
 

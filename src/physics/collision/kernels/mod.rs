@@ -10,12 +10,11 @@ mod general;
 mod reduce;
 mod ring;
 mod sphere;
-mod triangle;
 
 use smallvec::SmallVec;
 
 use crate::base::math::{Quat, Vec3};
-use crate::physics::shape::Shape;
+use crate::physics::shape::{Cuboid, HalfSpace, Ring, Shape, Sphere};
 
 /// Most points a pair may have.
 pub const POINTS_MAX: usize = 4;
@@ -99,29 +98,40 @@ pub struct Placed<'a> {
     pub q: Quat,
 }
 
+impl Placed<'_> {
+    /// A point in the coordinates of the shape.
+    fn local_point(&self, point: Vec3) -> Vec3 {
+        self.q.inverse_transform_vector(&(point - self.x))
+    }
+
+    /// Direction and distance (metres) from the surface to a point; the distance is negative inside. Meshes have no
+    /// inside.
+    pub(crate) fn signed_distance(&self, point: Vec3) -> (Vec3, f64) {
+        let (normal, distance) = self.shape.signed_distance(self.local_point(point));
+        (self.q * normal, distance)
+    }
+}
+
 /// Where `a` and `b` come closer than `reach`. Always called with the body of the smaller id as `a`, or with a
 /// body as `a` and static geometry as `b`.
 pub fn contact(a: &Placed, b: &Placed, reach: f64) -> Manifold {
     match (a.shape, b.shape) {
-        (Shape::Sphere { radius: ra }, Shape::Sphere { radius: rb }) => {
+        (Shape::Sphere(Sphere { radius: ra }), Shape::Sphere(Sphere { radius: rb })) => {
             sphere::against_sphere(a.x, *ra, b.x, *rb, reach)
         }
-        (Shape::Ring { radius, tube }, _) => ring::against(a, *radius, *tube, b, reach),
-        (_, Shape::Ring { radius, tube }) => ring::against(b, *radius, *tube, a, reach).flipped(),
-        (Shape::Sphere { radius }, _) => sphere::against(a.x, *radius, b, reach),
-        (_, Shape::Sphere { radius }) => sphere::against(b.x, *radius, a, reach).flipped(),
-        (Shape::Box { half: ha }, Shape::Box { half: hb }) => box_box::contact(a, ha, b, hb, reach),
-        (Shape::Box { half }, Shape::HalfSpace { normal }) => {
+        (Shape::Ring(Ring { radius, tube }), _) => ring::against(a, *radius, *tube, b, reach),
+        (_, Shape::Ring(Ring { radius, tube })) => ring::against(b, *radius, *tube, a, reach).flipped(),
+        (Shape::Sphere(Sphere { radius }), _) => sphere::against(a.x, *radius, b, reach),
+        (_, Shape::Sphere(Sphere { radius })) => sphere::against(b.x, *radius, a, reach).flipped(),
+        (Shape::Box(Cuboid { half: ha }), Shape::Box(Cuboid { half: hb })) => {
+            box_box::contact(a, ha, b, hb, reach)
+        }
+        (Shape::Box(Cuboid { half }), Shape::HalfSpace(HalfSpace { normal })) => {
             box_plane::contact(a, half, b.x, b.q * normal, reach)
         }
-        (Shape::HalfSpace { normal }, Shape::Box { half }) => {
+        (Shape::HalfSpace(HalfSpace { normal }), Shape::Box(Cuboid { half })) => {
             box_plane::contact(b, half, a.x, a.q * normal, reach).flipped()
         }
         _ => general::contact(a, b, reach),
     }
-}
-
-/// Direction and distance from the surface of `from` to a point, negative inside. Meshes have no inside.
-pub(crate) fn signed_distance(point: Vec3, from: &Placed) -> (Vec3, f64) {
-    sphere::signed_distance(point, from)
 }

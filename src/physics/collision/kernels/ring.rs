@@ -5,7 +5,6 @@ use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
 use crate::base::math::{Quat, Vec3};
 use crate::physics::collision::kernels::reduce::PointList;
-use crate::physics::collision::kernels::sphere::local_signed_distance;
 use crate::physics::collision::kernels::{ContactPoint, Manifold, Placed};
 use crate::physics::shape::Shape;
 
@@ -89,7 +88,7 @@ impl Circle<'_> {
     #[inline]
     fn spot(&self, (c, s): (f64, f64)) -> Spot {
         let at = self.centre + self.x * c + self.z * s;
-        let (normal, distance) = local_signed_distance(at, self.shape);
+        let (normal, distance) = self.shape.signed_distance(at);
         let slope = normal.dot(&(self.z * c - self.x * s)) / self.radius;
         Spot { at, normal, distance, slope }
     }
@@ -177,7 +176,7 @@ pub(super) fn against(ring: &Placed, radius: f64, tube: f64, other: &Placed, rea
         shape: other.shape,
     };
     let reached = tube + reach;
-    if local_signed_distance(circle.centre, other.shape).1 >= radius + reached {
+    if other.shape.signed_distance(circle.centre).1 >= radius + reached {
         return Manifold::empty();
     }
     let arc = TAU * radius / SAMPLES as f64;
