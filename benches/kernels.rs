@@ -68,8 +68,8 @@ fn first_touches(criterion: &mut Criterion) {
         thrown(ball.clone(), [6.0, 5.2, 0.0], [-4.0, 0.0, 0.0]),
         thrown(ball, [0.0, 5.0, 9.0], [4.0, 0.0, 0.1]),
     ];
-    let lvt_min = StaticObject::new(scene::Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3]);
-    let world = world(&Scene { bodies, statics: vec![lvt_min], ..Scene::default() });
+    let floor = StaticObject::new(scene::Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3]);
+    let world = world(&Scene { bodies, statics: vec![floor], ..Scene::default() });
     let flights: Vec<Flight> = (0..3).map(|body| flight(&world, body)).collect();
     for (name, other) in [("first touch/balls that meet", 1), ("first touch/balls that miss", 2)] {
         criterion.bench_function(name, |bench| {
@@ -77,7 +77,7 @@ fn first_touches(criterion: &mut Criterion) {
             bench.iter(|| first_touch(&world, a, b, black_box(0), 256));
         });
     }
-    criterion.bench_function("first touch/ball on a lvt_min", |bench| {
+    criterion.bench_function("first touch/ball on a floor", |bench| {
         bench.iter(|| first_static_touch(&world, (&world.bodies[0], &flights[0]), black_box(0), 512));
     });
 }

@@ -1,10 +1,13 @@
 //! The state of a body at one tick: pose and velocities, and their one canonical byte order.
 
+use serde::{Deserialize, Serialize};
+
 use crate::base::math::{Quat, Vec3, quat_raw};
 
 /// Where a body is and how it moves at one tick. SI units, +Y up; position and velocity are those of the
-/// centre of mass.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// centre of mass. In messages it is its thirteen numbers in canonical order, bit for bit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "[f64; 13]", into = "[f64; 13]")]
 pub struct BodyState {
     /// Position of the centre of mass, metres.
     pub x: Vec3,
@@ -54,5 +57,17 @@ impl BodyState {
     pub fn is_finite(&self) -> bool {
         // Zero times a number that is not finite is not zero. Without branches: this runs for every body of every frame.
         self.to_array().iter().map(|n| n * 0.0).sum::<f64>() == 0.0
+    }
+}
+
+impl From<[f64; 13]> for BodyState {
+    fn from(numbers: [f64; 13]) -> Self {
+        BodyState::from_array(numbers)
+    }
+}
+
+impl From<BodyState> for [f64; 13] {
+    fn from(state: BodyState) -> Self {
+        state.to_array()
     }
 }

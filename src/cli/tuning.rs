@@ -3,8 +3,8 @@
 use clap::{Args, ValueEnum};
 
 use crate::executor::Tuning;
+use crate::runtime::shared_tvht::Lane;
 use crate::scene::Scene;
-use crate::tvht::Lane;
 
 /// The lanes of the hash table, as the command line names them.
 #[derive(Clone, Copy, ValueEnum)]

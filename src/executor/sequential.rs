@@ -242,7 +242,7 @@ impl<'a> Run<'a> {
             }
         }
         let partner = |partner: &Partner| match partner {
-            Partner::Body(id) => world.bodies.place(*id).map(|place| place as u32),
+            Partner::Body(id) => world.bodies.index_of(*id).map(|index| index as u32),
             Partner::Static(id) => static_partner(world, id.0),
         };
         let former = &self.former;

@@ -17,7 +17,7 @@ use crate::gvt::GvtAggregator;
 use crate::physics::Flight;
 use crate::protocol::{
     BodyIndex, Driver, Entity, EntityId, Handled, Message, Next, Shell, StartedFlight, Stats, Track,
-    VirtualTimes,
+    VirtualTimes, codec,
 };
 use crate::rigid::RigidModel;
 use crate::runtime::error::RunError;
@@ -130,7 +130,12 @@ impl Links {
         if channel.is_empty() {
             self.channels.remove(&(from, to));
         }
-        delivery
+        match delivery {
+            Delivery::Bytes { bytes, .. } => {
+                Delivery::Message(codec::decode(&bytes).expect("invariant: what was encoded can be decoded"))
+            }
+            other => other,
+        }
     }
 }
 
@@ -154,7 +159,15 @@ impl Shell<RigidModel> for LinksShell<'_> {
     }
 
     fn send(&mut self, to: EntityId, message: Message<RigidModel>) {
-        self.links.send(self.id, to, Delivery::Message(message));
+        // An adversarial schedule also checks that every message survives the wire.
+        let delivery = match self.links.in_order {
+            Some(_) => Delivery::Message(message),
+            None => {
+                let is_ack = matches!(message, Message::Ack { .. });
+                Delivery::Bytes { bytes: codec::encode(&message), is_ack }
+            }
+        };
+        self.links.send(self.id, to, delivery);
     }
 
     fn unpin(&mut self, pinned: Tick) {
@@ -165,6 +178,11 @@ impl Shell<RigidModel> for LinksShell<'_> {
 /// Something on its way to an entity.
 enum Delivery {
     Message(Message<RigidModel>),
+    /// A message as it would travel between processes. Whether it is an acknowledgement is known without decoding.
+    Bytes {
+        bytes: Vec<u8>,
+        is_ack: bool,
+    },
     /// An input, which pins GVT until it has taken effect.
     Input {
         pinned: Tick,
@@ -294,7 +312,7 @@ impl Run {
             return deliver.or_else(|| self.ready.pop_front().map(Choice::Step));
         };
         let deliver = self.links.channels.iter().map(|(&(from, to), channel)| {
-            let is_ack = matches!(channel.front(), Some(Delivery::Message(Message::Ack { .. })));
+            let is_ack = matches!(channel.front(), Some(Delivery::Bytes { is_ack: true, .. }));
             Choice::Deliver { from, to, is_ack }
         });
         let chosen = schedule.choose(deliver.chain(self.ready.iter().copied().map(Choice::Step)))?;
@@ -340,6 +358,7 @@ impl Run {
                 // The entity is ready already.
                 let _ = self.perform(to, handled);
             }
+            Delivery::Bytes { .. } => unreachable!("invariant: bytes are decoded when they are received"),
             Delivery::Input { pinned, entry } => {
                 let handled = driver.on_input(entry.tick, entry.number, entry.input, Some(pinned));
                 if let Next::Forward { to: next, .. } = self.perform(to, handled) {

@@ -23,15 +23,15 @@ pub(super) struct TriangleMesh {
 /// A form in its simplest size. Shapes of one form differ by a scale only and can share a mesh.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Form {
-    /// Of radius one.
+    /// A ball of radius one.
     Sphere,
-    /// Of half size one.
+    /// A cube of half size one.
     Box,
-    /// Of radius one, with half the length of its straight part as the bits of a number.
+    /// A capsule of radius one, with half the length of its straight part as the bits of a number.
     Capsule(u64),
-    /// Of radius and half height one.
+    /// A cylinder of radius and half height one.
     Cylinder,
-    /// Of radius one, with the radius of its tube as the bits of a number.
+    /// A ring of radius one, with the radius of its tube as the bits of a number.
     Ring(u64),
     /// Two by two, facing +Y: as much of a half-space as can be shown.
     Plane,

@@ -1,4 +1,4 @@
-//! Mass and inertia: how a body resists pushes and turns.
+//! Mass and moments of inertia.
 
 use crate::base::math::{Mat3, Quat, Vec3, rotation_matrix};
 use crate::physics::shape::Shape;
@@ -8,12 +8,12 @@ use crate::physics::shape::Shape;
 pub enum Inertia {
     /// The same about every axis (balls, cubes): the body turns steadily in free flight.
     Isotropic {
-        /// kg m².
+        /// Moment about any axis through the centre of mass, kg m².
         moment: f64,
     },
     /// Different about different axes: the body tumbles.
     Principal {
-        /// kg m² about the principal axes.
+        /// Moments about the principal axes, kg m².
         moments: Vec3,
         /// Turns principal axes into body axes.
         frame: Quat,
@@ -34,7 +34,7 @@ impl Inertia {
         }
     }
 
-    /// Inverse inertia tensor in world coordinates.
+    /// Inverse inertia tensor in world coordinates, 1/(kg m²).
     pub fn world_inverse(&self, q: &Quat) -> Mat3 {
         match self {
             Inertia::Isotropic { moment } => Mat3::from_diagonal_element(1.0 / moment),
@@ -45,7 +45,7 @@ impl Inertia {
         }
     }
 
-    /// Angular momentum in world coordinates of a body turning with `w`.
+    /// Angular momentum in world coordinates, N m s, of a body with angular velocity `w`, rad/s.
     pub fn momentum(&self, q: &Quat, w: Vec3) -> Vec3 {
         match self {
             Inertia::Isotropic { moment } => w * *moment,
@@ -59,15 +59,18 @@ impl Inertia {
 
 /// Mass properties of a shape, and the shape itself moved so that its centre of mass is the origin.
 pub(crate) struct MassProperties {
+    /// The shape about its centre of mass.
     pub shape: Shape,
+    /// Mass, kg.
     pub mass: f64,
+    /// Moments of inertia about the centre of mass.
     pub inertia: Inertia,
-    /// Where the centre of mass was in the coordinates the shape was given in.
+    /// The centre of mass in the coordinates in which the shape was given, metres.
     pub centre: Vec3,
 }
 
 impl MassProperties {
-    /// Of a shape whose centre of mass is its origin.
+    /// For a shape that has its centre of mass at the origin.
     pub fn at_origin(shape: Shape, mass: f64, inertia: Inertia) -> Self {
         MassProperties { shape, mass, inertia, centre: Vec3::zeros() }
     }
@@ -90,7 +93,7 @@ mod tests {
         }
     }
 
-    /// Our formulas against parry's, which were derived by others.
+    /// Our formulas against parry's, which were derived independently.
     #[test]
     fn formulas_agree_with_parry() {
         let shapes = [

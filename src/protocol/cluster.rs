@@ -17,7 +17,7 @@ pub trait ClusterDirectory: Sync {
     fn reserve(&self, to: EntityId, more: u32) -> bool;
 
     /// An entity has lost its last body, and may be given others.
-    fn offer(&self, entity: EntityId);
+    fn release(&self, entity: EntityId);
 
     /// Takes an entity without bodies, if there is one.
     fn take_free(&self) -> Option<EntityId>;

@@ -1,7 +1,7 @@
 //! Where a ray enters a shape: closed forms for shapes that are common, parry for the rest.
 //!
 //! Only entries count: a ray that starts inside a solid looks out through its surface, so a camera in a wall
-//! sees the room.
+//! sees what is beyond it.
 
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use crate::base::state::BodyState;
 use crate::base::time::Tick;
 use crate::islands::{ContactCache, Workspaces};
 use crate::physics::collision::kernels::Manifold;
-use crate::physics::collision::verlet_list::Neighbours;
+use crate::physics::collision::verlet_list::VerletLists;
 use crate::physics::local_solver::{
     ContactConstraint, ContactPair, ContactPairs, LocalSolver, PairCache, Partner, SolverBody, SolverMass,
 };
@@ -28,7 +28,7 @@ pub(super) const SMALL_CLUSTER: usize = 8;
 /// What is kept from call to call, for speed alone.
 #[derive(Default)]
 pub(super) struct Workspace {
-    pub neighbours: Neighbours,
+    pub neighbours: VerletLists,
     solver: LocalSolver,
     /// Everybody, by number: the cluster first, then the remotes.
     states: Vec<BodyState>,

@@ -44,8 +44,8 @@ impl IslandEpochs {
             let to = island.map_or(EntityId(body), |island| self.entity_of(island));
             (body, to)
         });
-        let clusters = change.members.into_iter().map(|(island, cluster)| (self.entity_of(island), cluster));
-        MembershipChange { moves: moves.collect(), clusters: clusters.collect() }
+        let islands = change.members.into_iter().map(|(island, cluster)| (self.entity_of(island), cluster));
+        MembershipChange { moves: moves.collect(), islands: islands.collect() }
     }
 
     /// The entity of an island. Islands with neighbouring numbers are the ones in use, so they are spread over the

@@ -29,7 +29,7 @@ fn pit(aim: u32) -> Scene {
     (scene.name, scene.seconds) = ("pit".into(), 5.0);
     let wall = |normal, position| StaticObject::new(Shape::HalfSpace { normal }, position);
     scene.statics = vec![
-        crate::scenes::lvt_min(),
+        crate::scenes::floor(),
         wall([1.0, 0.0, 0.0], [-1.7, 0.0, 0.0]),
         wall([-1.0, 0.0, 0.0], [1.7, 0.0, 0.0]),
         wall([0.0, 0.0, 1.0], [0.0, 0.0, -1.7]),

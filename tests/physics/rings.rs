@@ -68,7 +68,7 @@ fn along(angle: f64) -> Vec3 {
     Vec3::new(cos, 0.0, sin)
 }
 
-/// A shape somewhere.
+/// A shape at a pose.
 #[derive(Clone)]
 struct Thing {
     shape: Shape,
@@ -81,7 +81,7 @@ impl Thing {
         Placed { shape: &self.shape, x: self.x, q: self.q }
     }
 
-    /// A point of its directory, if it is a ring.
+    /// A point of the circle in the middle of the tube, if the shape is a ring.
     fn on_circle(&self, angle: f64) -> Vec3 {
         let Shape::Ring(Ring { radius, .. }) = self.shape else { panic!("not a ring") };
         self.x + self.q * (along(angle) * radius)
@@ -126,11 +126,11 @@ fn any_shape() -> impl Strategy<Value = Thing> {
     ]
 }
 
-fn meet(a: &Thing, b: &Thing, reach: f64) -> Manifold {
+fn touch(a: &Thing, b: &Thing, reach: f64) -> Manifold {
     contact(&a.placed(), &b.placed(), reach)
 }
 
-/// The smallest gap of a ball of the tube's size that goes once around the directory: what a ring is.
+/// The smallest gap of a ball of the tube's size that goes once around the circle: the definition of a ring.
 fn gap_of_travelling_ball(ring: &Thing, other: &Thing) -> f64 {
     let Shape::Ring(Ring { tube, .. }) = ring.shape else { panic!("not a ring") };
     let ball = |angle: f64| Thing {
@@ -139,14 +139,14 @@ fn gap_of_travelling_ball(ring: &Thing, other: &Thing) -> f64 {
         ..ring.clone()
     };
     let steps = 1440;
-    let gap = |at: i32| meet(&ball(f64::from(at) * TAU / f64::from(steps)), other, 9.0).gap();
+    let gap = |at: i32| touch(&ball(f64::from(at) * TAU / f64::from(steps)), other, 9.0).gap();
     (0..steps).map(gap).fold(f64::INFINITY, f64::min)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// A ring meets anything as a ball would that goes around its directory.
+    /// A ring touches any shape as a ball would that goes around its circle.
     #[test]
     fn a_ring_is_a_ball_that_goes_around(
         a in any_ring(), b in any_shape(), x in vector(1.2), turn in vector(3.0), other in vector(3.0),
@@ -155,22 +155,22 @@ proptest! {
         let a = Thing { x, q: rotation_exp(turn), ..a };
         let b = Thing { q: rotation_exp(other), ..b };
         // Moved along the normal until they nearly touch: from afar a ring need not be seen to the bit.
-        let far = meet(&a, &b, 9.0);
+        let far = touch(&a, &b, 9.0);
         let nearest = far.points().iter().min_by(|p, q| p.gap.total_cmp(&q.gap)).expect("everything is in reach");
         let a = Thing { x: a.x - nearest.normal * (nearest.gap - gap), ..a };
         let expected = gap_of_travelling_ball(&a, &b);
-        // Of more than four points the deepest may go if a neighbour is about as deep. Where the directory itself goes
+        // Of more than four points the deepest may go if a neighbour is about as deep. Where the circle itself goes
         // through edges and surfaces there may be several minima between two samples, and no distance is off by more
-        // than half the way between them.
+        // than half the arc between them.
         let pierced = expected < -0.25 * a.shape.thickness();
         let reach = if pierced { 9.0 } else { expected + 0.02 };
         let slack = |found: &Manifold| match found.points().len() {
             _ if pierced => 0.2,
-            // Minima less than a sixteenth of the way between two samples apart count as one.
+            // Minima less than a sixteenth of the arc between two samples apart count as one.
             0..4 => 1e-3,
             _ => 0.02,
         };
-        let manifold = meet(&a, &b, reach);
+        let manifold = touch(&a, &b, reach);
         prop_assert!(manifold.gap() < expected + slack(&manifold), "{} instead of {expected}", manifold.gap());
         prop_assert!(manifold.gap() > expected - 0.004, "{} instead of {expected}", manifold.gap());
         prop_assert!(manifold.points().windows(2).all(|pair| pair[0].feature < pair[1].feature));
@@ -179,10 +179,10 @@ proptest! {
             // Half a gap back along the normal lies the ring, and it ends there at a minimum of the distance.
             let on_ring = p.point + p.normal * (0.5 * p.gap);
             let speck = Thing { shape: Shape::Sphere(Sphere { radius: 1e-9 }), x: on_ring, q: Quat::identity() };
-            prop_assert!(meet(&speck, &a, 9.0).gap() < 1e-7);
+            prop_assert!(touch(&speck, &a, 9.0).gap() < 1e-7);
         }
         // Seen from the other side, the same gap; and the normals point the other way.
-        let back = meet(&b, &a, reach);
+        let back = touch(&b, &a, reach);
         if matches!(b.shape, Shape::Ring { .. }) {
             let slack = slack(&back).max(slack(&manifold));
             prop_assert!((back.gap() - manifold.gap()).abs() < slack, "{} and {}", back.gap(), manifold.gap());
@@ -192,14 +192,14 @@ proptest! {
                 prop_assert_eq!((p.point, p.normal, p.gap), (q.point, -q.normal, q.gap));
             }
         }
-        // What is out of reach is not told.
-        prop_assert!(meet(&a, &b, expected - 0.01).points().is_empty());
+        // Points out of reach are not reported.
+        prop_assert!(touch(&a, &b, expected - 0.01).points().is_empty());
     }
 }
 
 #[test]
-fn a_ring_that_lies_flat_keeps_its_points_while_it_shivers() {
-    let lvt_min = Thing {
+fn a_ring_that_lies_flat_keeps_its_points_while_it_jitters() {
+    let floor = Thing {
         shape: Shape::HalfSpace(HalfSpace { normal: Vec3::y() }),
         x: Vec3::zeros(),
         q: Quat::identity(),
@@ -207,7 +207,7 @@ fn a_ring_that_lies_flat_keeps_its_points_while_it_shivers() {
     let shape = Shape::Ring(Ring { radius: RADIUS, tube: TUBE });
     let features = |tilt: Vec3| {
         let lying = Thing { shape: shape.clone(), x: Vec3::y() * TUBE, q: rotation_exp(tilt) };
-        let manifold = meet(&lying, &lvt_min, 1e-3);
+        let manifold = touch(&lying, &floor, 1e-3);
         manifold.points().iter().map(|p| p.feature).collect::<Vec<_>>()
     };
     let flat = features(Vec3::zeros());
@@ -217,11 +217,11 @@ fn a_ring_that_lies_flat_keeps_its_points_while_it_shivers() {
     }
     // On its edge it rolls on one exact point.
     let upright = Thing { shape, x: Vec3::y() * (RADIUS + TUBE), q: rotation_exp(Vec3::new(1.4, 0.3, 0.1)) };
-    let lowest = meet(&upright, &lvt_min, 0.1);
+    let lowest = touch(&upright, &floor, 0.1);
     assert!((lowest.gap() - upright.shape.aabb(upright.x, &upright.q).min.y).abs() < 1e-12);
 }
 
-/// How often the directory of one ring goes through the other: not zero if they are linked.
+/// How often the circle of one ring goes through the other: not zero if they are linked.
 fn linking(a: &BodyState, b: &BodyState, radius: f64) -> i32 {
     let normal = a.q * Vec3::y();
     let point = |at: u32| {
@@ -268,7 +268,7 @@ fn two_links_hang_below_a_hook() {
     }
     let (_, last) = crate::laws::run(&scene);
     let local: Vec<BodyState> = last.bodies.iter().map(|(_, state)| *state).collect();
-    for (how, states) in [("group solver", solver.states()), ("local response", local.as_slice())] {
+    for (how, states) in [("island solver", solver.states()), ("local solver", local.as_slice())] {
         for (at, state) in states.iter().enumerate() {
             let height = -hang * (at + 1) as f64;
             assert!((state.x - Vec3::y() * height).norm() < 2e-3, "{how}: {} instead of {height}", state.x);
@@ -277,7 +277,7 @@ fn two_links_hang_below_a_hook() {
     }
 }
 
-/// A link shot through the hole of another that hangs from it takes it along instead of members_in through its side.
+/// A link shot through the hole of another that hangs from it takes it along instead of passing through its side.
 #[test]
 fn a_link_that_is_pulled_hard_takes_the_other_along() {
     let mut scene = crate::laws::weightless(0.3, 0.0);
@@ -322,7 +322,7 @@ fn links(states: &[BodyState], radius: f64) -> Vec<(usize, usize, i32)> {
     found
 }
 
-/// The net as it was knotted is the net as it hangs, whoever simulates it.
+/// No executor and no number of workers changes which rings are linked.
 #[test]
 fn no_link_of_a_net_slips_through_another() {
     let scene = scenario("chain-net", 96, 2.0, &[]);
@@ -375,7 +375,7 @@ fn a_ball_rests_in_a_ring() {
     scene.bodies.push(crate::laws::ball(0.5, [0.01, 0.6, -0.02]));
     let (_, last) = crate::laws::run(&scene);
     let state = &last.bodies[0].1;
-    // The middle of the ball is as far from the directory as its radius and the tube's.
+    // The middle of the ball is as far from the circle as its radius and the tube's.
     let height = ((0.5 + TUBE) * (0.5 + TUBE) - RADIUS * RADIUS).sqrt();
     assert!((state.x - Vec3::y() * height).norm() < 5e-3, "{}", state.x);
     assert!(state.v.norm() < 1e-2, "{}", state.v);

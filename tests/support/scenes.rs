@@ -21,7 +21,7 @@ pub fn ball(radius: f64, position: [f64; 3]) -> Body {
     Body::new(Shape::Sphere { radius }, position)
 }
 
-pub fn lvt_min() -> StaticObject {
+pub fn floor() -> StaticObject {
     StaticObject::new(Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3])
 }
 

@@ -9,7 +9,7 @@ use crate::base::math::{Quat, Vec3, to_parry, to_parry_pose};
 use crate::physics::mass::{Inertia, MassProperties};
 use crate::physics::shape::{Geometry, Shape};
 
-/// Capsules that stand for a ring where parry is asked about it. No result of a run depends on their number. Not tuned.
+/// Capsules that stand for a ring in parry. Only the Rapier engine's results depend on their number. Not tuned.
 const PARRY_CORNERS: u32 = 32;
 
 /// A ring about local Y: the points within `tube` of a circle.

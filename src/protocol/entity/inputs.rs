@@ -1,6 +1,7 @@
 //! External inputs of an entity: kept until their tick is committed, so that a rollback applies them again.
 
 use crate::base::time::Tick;
+use crate::protocol::dynamics::BodyIndex;
 use crate::protocol::dynamics::Dynamics;
 use crate::protocol::effects::Effects;
 use crate::protocol::entity::Entity;
@@ -48,7 +49,10 @@ impl<D: Dynamics> Entity<D> {
         inputs.insert(at, (number, input));
     }
 
-    pub(super) fn take_inputs_of(&mut self, leaves: &dyn Fn(&u32) -> bool) -> Vec<(Tick, u64, D::Input)> {
+    pub(super) fn take_inputs_of(
+        &mut self,
+        leaves: &dyn Fn(&BodyIndex) -> bool,
+    ) -> Vec<(Tick, u64, D::Input)> {
         let mut taken = Vec::new();
         for (tick, inputs) in &mut self.inputs {
             inputs.retain(|(number, input)| {

@@ -1,17 +1,17 @@
-//! The company an entity keeps: bodies that come and go, by actions from outside or handed over by others.
+//! Migration: bodies that move from one entity to another.
 //!
-//! A handover happens at global virtual time, where everything before is settled: giver and taker both begin anew
-//! at that tick with their new clusters, so nobody else need be asked. Which bodies share an entity never changes a
-//! result.
+//! Bodies migrate at GVT, where everything before is committed: sender and receiver both begin anew at that tick with
+//! their new clusters, so no other entity has to agree. Which bodies share an entity never changes a result.
 
 use crate::base::time::Tick;
-use crate::protocol::dynamics::{BodyIndex, CachedContact, Cluster, Dynamics, PartnerKey};
+use crate::protocol::dynamics::BodyIndex;
+use crate::protocol::dynamics::{CachedContact, Cluster, Dynamics, PartnerKey};
 use crate::protocol::effects::Effects;
 use crate::protocol::entity::{Entity, Origin, PendingAck};
 use crate::protocol::fault::Fault;
 use crate::protocol::message::{EntityId, Message, Migration};
 
-/// A cluster at a tick, what its pairs remember from the tick before, and whether somebody was held then.
+/// A cluster at a tick, its contact caches from the tick before, and whether a body was held then.
 struct Present<D: Dynamics> {
     cluster: Cluster<D>,
     caches: Vec<CachedContact<D>>,
@@ -19,7 +19,7 @@ struct Present<D: Dynamics> {
 }
 
 impl<D: Dynamics> Entity<D> {
-    /// Whether it has no bodies, and nothing that could still change gives it any.
+    /// Whether it has no bodies, and no input that could still change gives it any.
     pub(super) fn has_no_future(&self, gvt: Tick) -> bool {
         let is_empty = match (self.history.latest(), &self.origin) {
             (Some(latest), _) => latest.cluster().is_empty() && latest.first <= gvt,
@@ -29,7 +29,7 @@ impl<D: Dynamics> Entity<D> {
         is_empty && self.inputs.is_empty()
     }
 
-    /// Is counted no more, until somebody hands it bodies.
+    /// Gives up its LVT, until bodies migrate to it.
     pub(super) fn retire(&mut self, out: &mut Effects<D>) {
         self.history.clear(self.lvt(), out);
         self.origin = None;
@@ -38,12 +38,12 @@ impl<D: Dynamics> Entity<D> {
         self.lvt_known = None;
     }
 
-    /// Whether it could hand over bodies now: it stands at global virtual time, and is waiting for nothing.
+    /// Whether bodies of it may migrate now: its LVT is GVT, and it waits for nothing.
     pub fn can_migrate(&self, gvt: Tick) -> bool {
         self.pending_acks.is_empty() && !self.writing && self.lvt_known == Some(gvt)
     }
 
-    /// Hands over some of its bodies. Ask [`Entity::can_migrate`] first.
+    /// Sends some of its bodies to another entity. Ask [`Entity::can_migrate`] first.
     pub(in crate::protocol) fn migrate(
         &mut self,
         bodies: &[BodyIndex],
@@ -54,32 +54,31 @@ impl<D: Dynamics> Entity<D> {
         self.migrate_to(&[(bodies.to_vec(), to)], gvt, out);
     }
 
-    /// Hands over some of its bodies to each of several others. Ask [`Entity::can_migrate`] first. Bodies are in
-    /// ascending order.
+    /// Sends some of its bodies to each of several entities. Bodies are in ascending order.
     pub(super) fn migrate_to(
         &mut self,
-        migrations_out: &[(Vec<BodyIndex>, EntityId)],
+        leaving: &[(Vec<BodyIndex>, EntityId)],
         gvt: Tick,
         out: &mut Effects<D>,
     ) {
-        debug_assert!(self.can_migrate(gvt), "{} is not at {gvt}", self.id);
+        assert!(self.can_migrate(gvt), "invariant: {} migrates bodies at GVT {gvt}", self.id);
         let Present { cluster: mut staying, caches, expects_contact } = self.present(gvt);
         let with = |side: &dyn Fn(&BodyIndex) -> bool| -> Vec<CachedContact<D>> {
             caches.iter().filter(|known| concerns(known, side)).cloned().collect()
         };
-        let mut joins = Vec::with_capacity(migrations_out.len());
-        for (bodies, to) in migrations_out {
-            let leaves = |place: &BodyIndex| bodies.binary_search(place).is_ok();
-            let (leaving, rest) = staying.into_iter().partition(|(place, _)| leaves(place));
+        let mut migrations = Vec::with_capacity(leaving.len());
+        for (bodies, to) in leaving {
+            let leaves = |body: &BodyIndex| bodies.binary_search(body).is_ok();
+            let (cluster, rest) = staying.into_iter().partition(|(body, _)| leaves(body));
             staying = rest;
             let inputs = self.take_inputs_of(&leaves);
-            joins.push((*to, Migration { cluster: leaving, caches: with(&leaves), expects_contact, inputs }));
+            migrations.push((*to, Migration { cluster, caches: with(&leaves), expects_contact, inputs }));
         }
-        let left = with(&|place| staying.binary_search_by_key(place, |(own, _)| *own).is_ok());
-        self.begin_anew(gvt, Present { cluster: staying, caches: left, expects_contact }, out);
-        for (to, migration) in joins {
-            for place in migration.bodies() {
-                self.given.insert(place, to);
+        let kept = with(&|body| staying.binary_search_by_key(body, |(own, _)| *own).is_ok());
+        self.begin_anew(gvt, Present { cluster: staying, caches: kept, expects_contact }, out);
+        for (to, migration) in migrations {
+            for body in migration.bodies() {
+                self.given.insert(body, to);
             }
             self.stats.migrations += 1;
             let serial = self.await_ack(PendingAck { event: None });
@@ -90,15 +89,15 @@ impl<D: Dynamics> Entity<D> {
         }
     }
 
-    /// Takes in bodies that somebody hands over.
+    /// Receives bodies of another entity.
     pub(super) fn on_migrate(&mut self, tick: Tick, migration: Migration<D>, out: &mut Effects<D>) {
         self.rollback_to(tick, out);
         let mut present = self.present(tick);
-        for place in migration.bodies() {
-            self.given.remove(&place);
+        for body in migration.bodies() {
+            self.given.remove(&body);
         }
         present.cluster.extend(migration.cluster);
-        present.cluster.sort_by_key(|(place, _)| *place);
+        present.cluster.sort_by_key(|(body, _)| *body);
         present.caches.extend(migration.caches);
         present.caches.sort_by_key(CachedContact::key);
         present.expects_contact |= migration.expects_contact;
@@ -108,12 +107,12 @@ impl<D: Dynamics> Entity<D> {
         self.begin_anew(tick, present, out);
     }
 
-    /// The cluster as it is at `tick`, where its timeline ends.
+    /// The cluster as it is at `tick`, where its history ends.
     fn present(&self, tick: Tick) -> Present<D> {
         let none = Present { cluster: Cluster::<D>::new(), caches: Vec::new(), expects_contact: false };
         match (self.history.latest(), &self.origin) {
             (Some(latest), _) if latest.last == tick => {
-                // Pairs remember only if they touched at the tick before: then the segment is one tick long.
+                // Caches are of pairs that touched at the tick before: then the segment is one tick long.
                 let is_single = latest.first == tick;
                 let caches = latest.caches.as_deref().filter(|_| is_single).map_or(Vec::new(), <[_]>::to_vec);
                 Present {
@@ -131,16 +130,16 @@ impl<D: Dynamics> Entity<D> {
         }
     }
 
-    /// Begins anew at `tick` with another cluster. What was known there is taken back; the table will say it again.
+    /// Begins anew at `tick` with another cluster. Contacts there are cancelled; the table will report them again.
     fn begin_anew(&mut self, tick: Tick, present: Present<D>, out: &mut Effects<D>) {
         self.fossil_collect(tick);
-        let lost = self.history.clear(tick, out);
-        self.send_antievents(lost, out);
+        let undone = self.history.clear(tick, out);
+        self.send_antievents(undone, out);
         self.version.number += u32::from(!self.has(Fault::MigrationWithoutNewVersion));
         self.changes += 1;
         self.base = tick;
-        self.members = present.cluster.iter().map(|(place, _)| *place).collect();
-        self.members.extend(self.inputs.values().flatten().map(|(_, action)| D::target(action)));
+        self.members = present.cluster.iter().map(|(body, _)| *body).collect();
+        self.members.extend(self.inputs.values().flatten().map(|(_, input)| D::target(input)));
         self.members.sort_unstable();
         self.members.dedup();
         let Present { cluster, caches, expects_contact } = present;
@@ -149,11 +148,11 @@ impl<D: Dynamics> Entity<D> {
     }
 }
 
-/// Whether a cache is about somebody of one side.
+/// Whether a cached contact is of a body on one side.
 fn concerns<D: Dynamics>(known: &CachedContact<D>, side: &dyn Fn(&BodyIndex) -> bool) -> bool {
-    let partner = match &known.partner {
-        PartnerKey::Body(place) => side(place),
+    let is_partner = match &known.partner {
+        PartnerKey::Body(body) => side(body),
         PartnerKey::Static(_) | PartnerKey::Island => false,
     };
-    side(&known.own) || partner
+    side(&known.own) || is_partner
 }

@@ -12,6 +12,7 @@ mod fingerprint;
 mod inputs;
 mod membership;
 mod migrate;
+mod plan;
 mod receive;
 mod step;
 mod validate;
@@ -207,7 +208,7 @@ impl<D: Dynamics> Entity<D> {
             mean_free_ticks: u64::MAX,
             since_touch: 0,
             contact_window_ticks: CONTACT_WINDOW_START_TICKS,
-            own_search_ticks: step::OWN_SEARCH_TICKS_START,
+            own_search_ticks: plan::OWN_SEARCH_TICKS_START,
             cluster_stats: ClusterStats::default(),
             stats: Stats::default(),
             fault: Fault::None,

@@ -1,78 +1,67 @@
-//! Hearing: every message is handled in full when it arrives, in every phase, and answered at once.
+//! Receiving: every message is handled in full when it arrives, in every phase, and acknowledged at once.
 
 use std::sync::Arc;
 
 use thin_vec::ThinVec;
 
 use crate::base::time::Tick;
-use crate::protocol::dynamics::{BodyIndex, Dynamics, RemoteContact};
+use crate::protocol::dynamics::BodyIndex;
+use crate::protocol::dynamics::{Dynamics, RemoteContact};
 use crate::protocol::effects::Effects;
 use crate::protocol::entity::Entity;
 use crate::protocol::fault::Fault;
 use crate::protocol::history::ContactRecord;
-use crate::protocol::message::{At, EntityId, Message, Version};
+use crate::protocol::message::{At, EntityId, Message, Serial, Version};
 
 impl<D: Dynamics> Entity<D> {
-    /// Handles a message in full. The answer, if one is due, is the last thing in the outbox.
+    /// Handles a message in full. The acknowledgement, if one is due, is its last effect.
     ///
-    /// Only what is about a plan under way is put off until the table has answered: whoever tells it has seen the
-    /// plan's track there, so the answer is on its way and waits for nobody.
+    /// Only a message about a plan under way is deferred until the table has replied: its sender has found the plan's
+    /// track there, so the reply is on its way and waits for no other entity.
     pub(in crate::protocol) fn handle(&mut self, from: EntityId, message: Message<D>, out: &mut Effects<D>) {
         if self.writing && self.is_about_plan(&message) {
             self.deferred.push((from, message));
             return;
         }
+        let acknowledge = |serial: Serial, rejected: bool, out: &mut Effects<D>| {
+            out.messages.push((from, Message::Ack { serial, rejected }));
+        };
         match message {
             Message::Event { serial, .. } if self.has(Fault::RollbackLater) => {
                 self.deferred.push((from, message));
-                out.messages.push((from, Message::Ack { serial, rejected: false }));
+                acknowledge(serial, false, out);
             }
             Message::Event { at, serial, mine, flight, yours } => {
-                let is_taken = self.on_event(at, mine, &flight, yours, out);
-                let rejected = !is_taken && !self.has(Fault::NeverRejected);
-                out.messages.push((from, Message::Ack { serial, rejected }));
+                let is_applied = self.on_event(at, mine, &flight, yours, out);
+                acknowledge(serial, !is_applied && !self.has(Fault::NeverRejected), out);
             }
             Message::Antievent { at, serial } => {
                 let about = |known: &ContactRecord<D>| known.version == at.from;
-                self.forget(at.tick, at.to, about, out);
-                if self.has(Fault::AntieventUnacknowledged) {
-                    return;
+                self.remove_contacts(at.tick, at.to, about, out);
+                if !self.has(Fault::AntieventUnacknowledged) {
+                    acknowledge(serial, false, out);
                 }
-                out.messages.push((from, Message::Ack { serial, rejected: false }));
             }
             Message::GhostUpdate { at, serial, mine, ghost } => {
                 self.on_ghost_update(at, mine, ghost, out);
-                out.messages.push((from, Message::Ack { serial, rejected: false }));
+                acknowledge(serial, false, out);
             }
             Message::Migrate { serial, tick, migration } => {
                 self.on_migrate(tick, *migration, out);
-                out.messages.push((from, Message::Ack { serial, rejected: false }));
+                acknowledge(serial, false, out);
             }
-            Message::Ack { serial, rejected } => {
-                let debt = self.pending_acks.remove(&serial);
-                if debt.is_none() && self.has(Fault::MigrationNotAwaited) {
-                    return;
-                }
-                let debt = debt.expect("invariant: only what is pending_acks is answered");
-                let rejected = rejected && !self.has(Fault::RejectionIgnored);
-                if let Some((at, own, body)) = debt.event.filter(|_| rejected) {
-                    // The other side has taken that back: there is no such contact.
-                    let about =
-                        |known: &ContactRecord<D>| known.version == at.to && known.remote.body == body;
-                    self.forget_touch(at.tick, at.from, about, own, out);
-                }
-            }
+            Message::Ack { serial, rejected } => self.on_ack(serial, rejected, out),
         }
     }
 
-    /// Whether a message is about what is being written and not known yet.
+    /// Whether a message is about a flight that is being written and not in the history yet.
     fn is_about_plan(&self, message: &Message<D>) -> bool {
         let (version, first) = self.planned;
         let is_planned = |at: &At| at.to == version && at.tick >= first;
         !self.has(Fault::MessageBeforeReply) && message.at().is_some_and(is_planned)
     }
 
-    /// A deliberate fault: what has been answered already is acted on at last.
+    /// A deliberate fault: stragglers that have been acknowledged already take effect at last.
     pub(super) fn roll_back_late(&mut self, out: &mut Effects<D>) {
         if self.has(Fault::RollbackLater) {
             for (_, message) in std::mem::take(&mut self.deferred) {
@@ -83,6 +72,7 @@ impl<D: Dynamics> Entity<D> {
         }
     }
 
+    /// A contact with a remote body; a straggler if the LVT has passed its tick. Whether the version still exists.
     fn on_event(
         &mut self,
         at: At,
@@ -97,7 +87,8 @@ impl<D: Dynamics> Entity<D> {
         self.stats.primary_rollbacks += u64::from(self.lvt() > at.tick);
         self.rollback_to(at.tick + u64::from(self.has(Fault::RollbackTooLate)), out);
         let keeps_response = self.has(Fault::ResponseKept);
-        let segment = self.history.at(at.tick, at.to).expect("invariant: a cut keeps the tick it is for");
+        let segment =
+            self.history.at(at.tick, at.to).expect("invariant: a rollback keeps the tick it goes to");
         if note(&mut segment.remotes, at.from, body, own, flight) {
             if !keeps_response {
                 segment.response = None;
@@ -119,9 +110,9 @@ impl<D: Dynamics> Entity<D> {
         if is_final && known.remote.ghost.is_some() {
             return;
         }
-        let same = known.remote.ghost.as_ref().is_some_and(|old| D::same_ghost(old, &ghost));
+        let is_same = known.remote.ghost.as_ref().is_some_and(|old| D::same_ghost(old, &ghost));
         known.remote.ghost = Some(ghost);
-        if !same {
+        if !is_same {
             segment.response = None;
             self.changes += 1;
             self.stats.primary_rollbacks += u64::from(self.lvt() > at.tick);
@@ -129,8 +120,22 @@ impl<D: Dynamics> Entity<D> {
         }
     }
 
-    /// Forgets remotes at a input, if that input still exists.
-    fn forget(
+    fn on_ack(&mut self, serial: Serial, rejected: bool, out: &mut Effects<D>) {
+        let pending = self.pending_acks.remove(&serial);
+        if pending.is_none() && self.has(Fault::MigrationNotAwaited) {
+            return;
+        }
+        let pending = pending.expect("invariant: only messages that were sent are acknowledged, each once");
+        let rejected = rejected && !self.has(Fault::RejectionIgnored);
+        if let Some((at, own, body)) = pending.event.filter(|_| rejected) {
+            // The receiver has rolled that version back: there is no such contact.
+            let about = |known: &ContactRecord<D>| known.version == at.to && known.remote.body == body;
+            self.remove_contact_of(at.tick, at.from, about, own, out);
+        }
+    }
+
+    /// Removes remote contacts at a tick, if that version of it still exists.
+    fn remove_contacts(
         &mut self,
         tick: Tick,
         version: Version,
@@ -143,12 +148,12 @@ impl<D: Dynamics> Entity<D> {
         let before = segment.remotes.len();
         segment.remotes.retain(|known| !about(known));
         if segment.remotes.len() != before {
-            self.forgot(tick, version, out);
+            self.contacts_removed(tick, version, out);
         }
     }
 
-    /// Forgets that one of its own bodies touches a remote.
-    fn forget_touch(
+    /// Removes one body of the cluster from remote contacts at a tick.
+    fn remove_contact_of(
         &mut self,
         tick: Tick,
         version: Version,
@@ -159,21 +164,22 @@ impl<D: Dynamics> Entity<D> {
         let Some(segment) = self.history.at(tick, version).filter(|segment| segment.last == tick) else {
             return;
         };
-        let mut changed = false;
+        let mut has_changed = false;
         for known in segment.remotes.iter_mut().filter(|known| about(known)) {
             let before = known.remote.touches.len();
             known.remote.touches.retain(|touched| *touched != own);
-            changed |= known.remote.touches.len() != before;
+            has_changed |= known.remote.touches.len() != before;
         }
         segment.remotes.retain(|known| !known.remote.touches.is_empty());
-        if changed {
-            self.forgot(tick, version, out);
+        if has_changed {
+            self.contacts_removed(tick, version, out);
         }
     }
 
-    fn forgot(&mut self, tick: Tick, version: Version, out: &mut Effects<D>) {
+    /// Rolls back to a tick at which contacts have been removed: what followed from them is undone.
+    fn contacts_removed(&mut self, tick: Tick, version: Version, out: &mut Effects<D>) {
         let keeps_response = self.has(Fault::ResponseKept);
-        let segment = self.history.at(tick, version).expect("invariant: it was there a input ago");
+        let segment = self.history.at(tick, version).expect("invariant: the contacts were of this segment");
         if !keeps_response {
             segment.response = None;
         }
@@ -189,7 +195,7 @@ impl<D: Dynamics> Entity<D> {
     }
 }
 
-/// Adds a touch with a remote to a list. Says whether that is news.
+/// Adds a contact with a remote body to a list. Whether it was not in the list.
 pub(super) fn note<D: Dynamics>(
     remotes: &mut ThinVec<ContactRecord<D>>,
     version: Version,
@@ -197,16 +203,16 @@ pub(super) fn note<D: Dynamics>(
     own: BodyIndex,
     flight: &D::Flight,
 ) -> bool {
-    // In a fixed order, so that the order in which news comes leaves no trace.
+    // In a fixed order, so that the order in which messages arrive leaves no trace.
     let key = |known: &ContactRecord<D>| (known.version, known.remote.body);
     match remotes.binary_search_by_key(&(version, body), key) {
         Ok(at) => {
             let touches = &mut remotes[at].remote.touches;
-            let news = touches.binary_search(&own);
-            if let Err(at) = news {
+            let found = touches.binary_search(&own);
+            if let Err(at) = found {
                 touches.insert(at, own);
             }
-            news.is_err()
+            found.is_err()
         }
         Err(at) => {
             let remote = RemoteContact { body, flight: flight.clone(), touches: vec![own], ghost: None };

@@ -1,4 +1,4 @@
-//! A bucket of the temporal volumetric hash table: who is in its cells, when, and on which flight.
+//! A bucket of the temporal volumetric hash table: the tracks that pass its cells.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use crate::base::time::Tick;
 use crate::protocol::dynamics::{BodyIndex, Dynamics};
 use crate::protocol::message::EntityId;
 
-/// A contact that a write came upon.
+/// A contact that a write has found.
 #[derive(Clone)]
 pub struct Encounter<D: Dynamics> {
     /// The writer's body.
     pub own: BodyIndex,
     /// The track it touches.
     pub other: Arc<Track<D>>,
-    /// The number in the other cluster of the body it touches.
+    /// The number of the body it touches, in the other cluster.
     pub at: u32,
-    /// When.
+    /// The tick of the contact.
     pub tick: Tick,
 }
 
@@ -38,15 +38,15 @@ impl<D: Dynamics> Serialize for Encounter<D> {
     }
 }
 
-/// A track in a cell. What decides whether it matters is kept here, so that most entries are passed over without
-/// a look at their tracks.
+/// A track in a cell. What decides whether it matters is copied here, so that most entries are skipped without a load of
+/// their tracks.
 #[derive(Clone)]
 pub struct Entry<D: Dynamics> {
     span: CellSpan,
-    /// Whose.
+    /// The entity whose track it is.
     entity: EntityId,
     first: Tick,
-    /// One more than the last tick when it was written; the track knows whether it has been cut since.
+    /// One more than the last tick when it was written; the track knows whether it has been retracted since.
     end: Tick,
     /// The track.
     pub track: Arc<Track<D>>,
@@ -63,37 +63,37 @@ impl<D: Dynamics> Entry<D> {
         Entry { track, span: self.span, ..*self }
     }
 
-    /// Where.
+    /// The cell.
     pub fn cell(&self) -> &Cell {
         &self.span.cell
     }
 
-    /// Numbers in the cluster of those who pass this cell.
+    /// Numbers, in the cluster, of the bodies that pass this cell.
     pub fn members(&self) -> &[u32] {
         self.track.cell_cover.members_in(&self.span)
     }
 }
 
-/// A bucket with fewer entries is never swept.
-const CROWDED_AT_FIRST: usize = 16;
+/// A bucket with fewer entries is never swept. Not tuned.
+const SWEEP_ENTRIES_MIN: usize = 16;
 
 /// The tracks that pass some cells.
 #[derive(Clone)]
 pub struct Bucket<D: Dynamics> {
     entries: Vec<Entry<D>>,
-    /// With so many entries it is time to look for those that have been cut.
-    crowded: usize,
+    /// With this many entries it is time to look for retracted ones.
+    sweep_at: usize,
 }
 
 impl<D: Dynamics> Default for Bucket<D> {
     fn default() -> Self {
-        Bucket { entries: Vec::new(), crowded: CROWDED_AT_FIRST }
+        Bucket { entries: Vec::new(), sweep_at: SWEEP_ENTRIES_MIN }
     }
 }
 
 impl<D: Dynamics> Bucket<D> {
-    /// Shows every track of entities other than `entity` that may meet a span within `first..=last`, and
-    /// drops what lies below `gvt`.
+    /// Gives `see` every track of entities other than `entity` that may touch a span within `first..=last`, and drops
+    /// what lies below `gvt`.
     pub fn visit(
         &mut self,
         span: &CellSpan,
@@ -101,7 +101,7 @@ impl<D: Dynamics> Bucket<D> {
         (first, last, gvt): (Tick, Tick, Tick),
         mut see: impl FnMut(&Entry<D>),
     ) {
-        if self.entries.len() >= self.crowded {
+        if self.entries.len() >= self.sweep_at {
             self.sweep(gvt);
         }
         let mut at = 0;
@@ -127,14 +127,14 @@ impl<D: Dynamics> Bucket<D> {
         }
     }
 
-    /// Drops what lies below `gvt` and what has been cut away: in other cells than those that are visited nobody
-    /// notices.
+    /// Fossil collection: drops what lies below `gvt` and what has been retracted. A visit only cleans the cells it
+    /// passes.
     pub fn sweep(&mut self, gvt: Tick) {
         self.entries.retain(|entry| {
             let end = entry.track.end();
             end > gvt && end > entry.first
         });
-        self.crowded = CROWDED_AT_FIRST.max(2 * self.entries.len());
+        self.sweep_at = SWEEP_ENTRIES_MIN.max(2 * self.entries.len());
     }
 
     /// Adds a track to a cell.

@@ -10,19 +10,19 @@ use crate::base::time::Tick;
 use crate::protocol::dynamics::{BodyIndex, Cluster, Dynamics, SharedTick};
 use crate::protocol::message::Version;
 
-/// The flights of a cluster over a range of ticks: one object for each step, shared by all buckets it passes.
+/// The flights of a cluster over a range of ticks: one object per step, shared by all buckets it passes.
 pub struct Track<D: Dynamics> {
     /// Version of the entity at these ticks.
     pub version: Version,
     /// First tick.
     pub first: Tick,
-    /// One more than the last tick. Lowered when the owner takes back what comes after.
+    /// One more than the last tick. Lowered when the owner rolls back.
     end: D::SharedTick,
     /// Bodies in ascending order, and their flights.
     cluster: Cluster<D>,
     /// The flights at the ticks after the first, if there are others at every tick; the bodies are the same.
     later: ThinVec<Cluster<D>>,
-    /// Where in the grid they are.
+    /// The cells they cover.
     pub cell_cover: Arc<CellCover>,
 }
 
@@ -54,9 +54,9 @@ impl<D: Dynamics> Track<D> {
         self.later.is_empty()
     }
 
-    /// Who is in the cluster, ascending.
+    /// Bodies of the cluster, ascending.
     pub fn bodies(&self) -> impl Iterator<Item = BodyIndex> + '_ {
-        self.cluster.iter().map(|(place, _)| *place)
+        self.cluster.iter().map(|(body, _)| *body)
     }
 
     /// One more than the last tick it covers.
@@ -65,11 +65,8 @@ impl<D: Dynamics> Track<D> {
         self.end.get()
     }
 
-    /// Another track like this one, that is cut by itself.
-    pub(crate) fn unshared_copy(&self) -> Self
-    where
-        D: Sized,
-    {
+    /// A copy that is retracted by itself, for a model that looks at several futures.
+    pub(crate) fn unshared_copy(&self) -> Self {
         Track {
             version: self.version,
             first: self.first,
@@ -80,8 +77,8 @@ impl<D: Dynamics> Track<D> {
         }
     }
 
-    /// Takes back everything from `end` on. A reader that still sees the old end reports a contact with a version
-    /// that is gone, and is told so.
+    /// Makes the track end before `end`. A reader that still sees the old end reports a contact with a version that is
+    /// gone, and its event is rejected.
     pub fn retract(&self, end: Tick) {
         self.end.set(end);
     }
@@ -89,7 +86,7 @@ impl<D: Dynamics> Track<D> {
     /// The flight of a body of the cluster at a tick.
     pub fn flight_of(&self, body: BodyIndex, tick: Tick) -> Option<&D::Flight> {
         let cluster = self.cluster_at(tick);
-        let at = cluster.binary_search_by_key(&body, |(place, _)| *place).ok()?;
+        let at = cluster.binary_search_by_key(&body, |(own, _)| *own).ok()?;
         Some(&cluster[at].1)
     }
 }

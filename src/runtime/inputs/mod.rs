@@ -206,7 +206,7 @@ impl Inputs {
     /// The place of the body, what is to be done, and the body itself if it is new.
     fn understood(&self, input: Input) -> Result<(usize, InputKind, Option<BodyDef>), InputError> {
         let world = &self.shared.world;
-        let place = |body: BodyId| world.bodies.place(body).ok_or(InputError::Unknown(body));
+        let place = |body: BodyId| world.bodies.index_of(body).ok_or(InputError::Unknown(body));
         match input {
             Input::Push { body, impulse, turn } => {
                 let impulse = finite("impulse", impulse)?;

@@ -1,4 +1,4 @@
-//! All other pairs of shapes: parry's manifolds, asked for afresh so that no history can change a bit.
+//! All other pairs of shapes: parry's manifolds, computed without its caches so that no history can change a bit.
 
 use parry3d::query::{ContactManifold, DefaultQueryDispatcher, PersistentQueryDispatcher};
 
@@ -22,7 +22,7 @@ pub(super) fn contact(a: &Placed, b: &Placed, reach: f64) -> Manifold {
             )
         })
     });
-    // Half-spaces and meshes among themselves are the only pairs parry refuses, and neither ever moves.
+    // Pairs of half-spaces and meshes are the only ones that parry refuses, and neither ever moves.
     if answered.is_err() {
         return Manifold::empty();
     }

@@ -28,7 +28,10 @@ pub(super) fn against(x: Vec3, radius: f64, other: &Placed, reach: f64) -> Manif
     match other.shape {
         Shape::Sphere(Sphere { radius: rb }) => return against_sphere(x, radius, other.x, *rb, reach),
         Shape::Mesh(Mesh(mesh)) => return against_mesh(other.local_point(x), radius, mesh, other, reach),
-        _ => {}
+        // A convex shape has one nearest point.
+        Shape::Box(_) | Shape::Capsule(_) | Shape::Cylinder(_) | Shape::Hull(_) | Shape::HalfSpace(_) => {}
+        // Only the nearest point; `contact` gives these pairs to the kernel of rings, which finds the others too.
+        Shape::Ring(_) => {}
     }
     let (normal, distance) = other.signed_distance(x);
     let gap = distance - radius;
@@ -38,45 +41,49 @@ pub(super) fn against(x: Vec3, radius: f64, other: &Placed, reach: f64) -> Manif
     Manifold::single(ContactPoint { feature: 0, point: x - normal * (radius + 0.5 * gap), normal, gap })
 }
 
-/// A triangle near a ball: how far, which one, and where it is nearest.
-struct Near {
+/// A triangle near a ball.
+struct NearTriangle {
+    /// From the ball's centre to the triangle, metres.
     distance: f64,
+    /// Number of the triangle in the mesh.
     triangle: u32,
+    /// Its corners in the coordinates of the mesh.
     corners: [Vec3; 3],
+    /// Its point nearest to the ball's centre.
     closest: Vec3,
 }
 
-/// A ball against a mesh: the places where its surface is nearest to the ball's centre.
+/// A ball against a mesh: the points where its surface is nearest to the ball's centre.
 fn against_mesh(c: Vec3, radius: f64, mesh: &TriMesh, placed: &Placed, reach: f64) -> Manifold {
     let reached = radius + reach.max(0.0);
     let around = Vec3::repeat(reached);
     let bounds = ParryAabb { mins: to_parry(c - around), maxs: to_parry(c + around) };
-    let mut near: Vec<Near> = Vec::new();
+    let mut near: Vec<NearTriangle> = Vec::new();
     for triangle in mesh.bvh().intersect_aabb(&bounds) {
         let t = mesh.triangle(triangle);
         let corners = [from_parry(t.a), from_parry(t.b), from_parry(t.c)];
         let closest = closest_on_triangle(c, corners[0], corners[1], corners[2]);
         let distance = (c - closest).norm();
         if distance < reached {
-            near.push(Near { distance, triangle, corners, closest });
+            near.push(NearTriangle { distance, triangle, corners, closest });
         }
     }
     near.sort_by(|a, b| a.distance.total_cmp(&b.distance).then(a.triangle.cmp(&b.triangle)));
     // A point on the edge of a triangle is no contact if the surface comes nearer on the other side of that
     // edge: a ball must not trip over the seams of a smooth surface.
     let same = 1e-9 * (radius + c.amax());
-    let is_on = |p: Vec3, t: &Near| {
+    let is_on = |p: Vec3, t: &NearTriangle| {
         (closest_on_triangle(p, t.corners[0], t.corners[1], t.corners[2]) - p).norm() <= same
     };
-    let mut holding: Vec<usize> = (0..near.len())
-        .filter(|&at| !near[..at].iter().any(|nearer| is_on(near[at].closest, nearer)))
+    let mut kept: Vec<usize> = (0..near.len())
+        .filter(|&index| !near[..index].iter().any(|nearer| is_on(near[index].closest, nearer)))
         .collect();
     // Numbered by rank, not by triangle: a ball that rolls over a seam keeps its cached impulse.
-    holding.sort_by_key(|at| near[*at].triangle);
+    kept.sort_by_key(|index| near[*index].triangle);
     let mut points = PointList::new();
-    for (rank, at) in holding.into_iter().enumerate() {
-        let Near { distance, closest, corners, .. } = &near[at];
-        // A ball whose centre lies on the triangle is pushed out of its front.
+    for (rank, index) in kept.into_iter().enumerate() {
+        let NearTriangle { distance, closest, corners, .. } = &near[index];
+        // If the ball's centre lies on the triangle, it is pushed out of the front.
         let normal = if *distance > 0.0 { (c - closest) / *distance } else { front(corners) };
         let normal = placed.q * normal;
         let gap = distance - radius;
@@ -86,6 +93,7 @@ fn against_mesh(c: Vec3, radius: f64, mesh: &TriMesh, placed: &Placed, reach: f6
     points.reduce()
 }
 
+/// Unit normal of a triangle's front; up, if it has no area.
 fn front(corners: &[Vec3; 3]) -> Vec3 {
     let n = (corners[1] - corners[0]).cross(&(corners[2] - corners[0]));
     let length = n.norm();

@@ -1,4 +1,4 @@
-//! The group solver alone: a good conventional engine must hold stacks, mass ratios and chains.
+//! The island solver alone: a good conventional engine must hold stacks, mass ratios and chains.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ struct Rest {
 }
 
 /// Runs for some seconds; the top speed and the worst sideways drift are those of the last second.
-fn fossil_collect(scene: &Scene, seconds: f64) -> Rest {
+fn settle(scene: &Scene, seconds: f64) -> Rest {
     let (world, mut solver) = solver(scene);
     let ticks = (seconds / world.time.tick_s) as usize;
     let last_second = ticks - (1.0 / world.time.tick_s) as usize;
@@ -59,7 +59,7 @@ fn fossil_collect(scene: &Scene, seconds: f64) -> Rest {
 fn ten_boxes_stand() {
     let mut scene = on_ground(0.5);
     scene.bodies = (0..10).map(|k| cube([0.0, 0.5 + f64::from(k), 0.0])).collect();
-    let rest = fossil_collect(&scene, 8.0);
+    let rest = settle(&scene, 8.0);
     assert!((rest.top - 9.5).abs() < 5e-3, "top at {}", rest.top);
     assert!(rest.aside < 1e-2 && rest.speed < 1e-2, "drift {} speed {}", rest.aside, rest.speed);
 }
@@ -69,7 +69,7 @@ fn ten_balls_stand_too() {
     let mut scene = on_ground(0.5);
     let ball = |k: i32| Body::new(Shape::Sphere { radius: 0.5 }, [0.0, 0.5 + f64::from(k), 0.0]);
     scene.bodies = (0..10).map(ball).collect();
-    let rest = fossil_collect(&scene, 8.0);
+    let rest = settle(&scene, 8.0);
     assert!((rest.top - 9.5).abs() < 5e-3, "top at {}", rest.top);
     assert!(rest.speed < 1e-3, "speed {}", rest.speed);
 }
@@ -79,7 +79,7 @@ fn a_box_carries_one_of_a_hundred_times_its_mass() {
     let mut scene = on_ground(0.5);
     scene.materials.insert("heavy".into(), Material { density: 1e5, ..scene.materials["default"].clone() });
     scene.bodies = vec![cube([0.0, 0.5, 0.0]), cube([0.0, 1.5, 0.0]).of("heavy")];
-    let rest = fossil_collect(&scene, 6.0);
+    let rest = settle(&scene, 6.0);
     assert!((rest.top - 1.5).abs() < 5e-3, "top at {}", rest.top);
     assert!(rest.speed < 1e-2, "speed {}", rest.speed);
 }
@@ -100,7 +100,7 @@ fn worst_gap(world: &World, states: &[BodyState]) -> f64 {
     let mut worst: f64 = 0.0;
     for joint in &world.joints {
         let state = |side: &anachron::internals::physics::JointSide| {
-            side.body.map_or(side.fixed, |place| states[place as usize])
+            side.body.map_or(side.fixed, |body| states[body as usize])
         };
         worst = worst.max(joint.violation(&state(&joint.a), &state(&joint.b)).0);
     }
@@ -158,7 +158,7 @@ fn hinges_turn_about_their_axis_only_and_fixed_joints_not_at_all() {
 fn a_box_slides_as_coulomb_says() {
     let mut scene = on_ground(0.3);
     scene.bodies = vec![cube([0.0, 0.5, 0.0]).moving([3.0, 0.0, 0.0])];
-    let rest = fossil_collect(&scene, 4.0);
+    let rest = settle(&scene, 4.0);
     let expected = 3.0 * 3.0 / (2.0 * 0.3 * 9.81);
     let slid = rest.states[0].x.x;
     assert!((slid - expected).abs() < 0.03 * expected, "slid {slid}, expected {expected}");
@@ -233,7 +233,7 @@ fn overlaps_are_removed_without_a_push() {
     for _ in 0..(1.0 / world.time.tick_s) as usize {
         solver.step();
     }
-    let [low, high] = [0, 1].map(|place| *solver.state(place));
+    let [low, high] = [0, 1].map(|body| *solver.state(body));
     assert!((high.x.y - low.x.y) > 0.995, "{}", high.x.y - low.x.y);
     assert!(low.v.norm() < 1e-9 && high.v.norm() < 1e-9, "{low:?} {high:?}");
 }
@@ -249,8 +249,8 @@ fn what_falls_comes_down_to_the_ground() {
     assert!((solver.state(0).x.y - 0.5).abs() < 1e-4, "{}", solver.state(0).x.y);
 }
 
-/// Joints are swept there and back, so that it hardly matters from which end of the list a chain hangs: a link that is
-/// held is felt at the other end within two sweeps.
+/// Joints are swept forwards and backwards, so that a chain may hang from either end of the list: a held link acts on the
+/// other end within two sweeps.
 #[test]
 fn a_chain_hangs_as_well_from_its_last_link() {
     let mut from_last = chain(20, 2);
@@ -266,8 +266,7 @@ fn a_chain_hangs_as_well_from_its_last_link() {
     assert!(first > 0.0 && last > 0.0, "felt by {first:e} and {last:e} of the fall");
 }
 
-/// Moving apart goes on where it was at the tick before: otherwise the few sweeps of a tick never reach the ends of a
-/// high pile.
+/// Overlap removal is warm-started too: otherwise the few sweeps of a tick never reach the ends of a high pile.
 #[test]
 fn a_pile_that_overlaps_rises_within_a_few_ticks() {
     let mut scene = Scene { gravity: [0.0; 3], ..on_ground(0.5) };
