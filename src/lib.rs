@@ -90,6 +90,14 @@ pub mod internals {
             $(#[allow(missing_docs)] pub mod $module { pub use crate::$module::*; })+
         };
     }
+    #[allow(missing_docs)]
+    pub mod export {
+        pub use crate::export::internals::*;
+    }
+    #[allow(missing_docs)]
+    pub mod render {
+        pub use crate::render::internals::*;
+    }
     open! { base bench executor gvt islands overlap overlap_bridge physics protocol rigid runtime tvht }
 }
 

@@ -1,5 +1,5 @@
 //! Triangle meshes of shapes, with normals, wound counter-clockwise seen from outside. For pictures only:
-//! round things have corners here.
+//! round shapes become polyhedra.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
@@ -8,9 +8,9 @@ use parry3d::shape::Cuboid as ParryCuboid;
 use crate::base::math::{Vec3, from_parry};
 use crate::physics::shape::{Capsule, Cuboid, Cylinder, Hull, Mesh, Ring, Shape, Sphere};
 
-/// Corners of a circle. Not tuned.
+/// Number of corners of a circle. Not tuned.
 const SEGMENTS: u32 = 32;
-/// Corners of a quarter circle from equator to pole. Not tuned.
+/// Number of corners of a quarter circle from equator to pole. Not tuned.
 const STACKS: u32 = 8;
 
 /// A surface of triangles with a normal at every vertex.
@@ -69,7 +69,7 @@ impl Form {
         }
     }
 
-    /// The name of the form in an export.
+    /// Name of the mesh in an export.
     pub fn name(&self) -> &'static str {
         match self {
             Form::Sphere => "sphere",
@@ -82,7 +82,7 @@ impl Form {
         }
     }
 
-    /// The surface of the form.
+    /// Triangles of the surface.
     pub fn mesh(&self) -> TriangleMesh {
         match self {
             Form::Sphere => revolved(&round_profile(0.0)),
@@ -126,7 +126,7 @@ struct Hoop {
     normal: [f64; 2],
 }
 
-/// Circles of a ball of radius one with its halves `half_height` away from the middle, from the lower pole to the upper.
+/// Rings of a ball of radius one, with its halves pulled apart, from the lower pole to the upper.
 fn round_profile(half_height: f64) -> Vec<Hoop> {
     let hoop = |step: u32, side: f64| {
         let (sin, cos) = libm::sincos(FRAC_PI_2 * f64::from(step) / f64::from(STACKS));
@@ -140,7 +140,7 @@ fn round_profile(half_height: f64) -> Vec<Hoop> {
 }
 
 /// Circles of a ring of radius one, once around its tube: from the outside over the top to the inside and back below.
-/// The last is where the first is.
+/// The last equals the first.
 fn tube_profile(tube: f64) -> Vec<Hoop> {
     let around = 4 * STACKS;
     let hoop = |step: u32| {
@@ -164,7 +164,7 @@ fn revolved(profile: &[Hoop]) -> TriangleMesh {
     for (band, rings) in (0..).zip(profile.windows(2)) {
         let (lower, upper) = (rings[0], rings[1]);
         if lower.radius == upper.radius && lower.height == upper.height {
-            continue; // an edge: two normals at one point
+            continue; // an edge: two normals at one position
         }
         for segment in 0..SEGMENTS {
             let next = (segment + 1) % SEGMENTS;
@@ -219,7 +219,7 @@ mod tests {
         mesh.triangles.iter().map(|t| at(t[0]).dot(&at(t[1]).cross(&at(t[2]))) / 6.0).sum()
     }
 
-    /// Every edge must be used once in each direction; vertices at the same position count as one.
+    /// Every edge must be used once in each direction, vertices at one position being one.
     fn assert_closed(mesh: &TriangleMesh) {
         let key = |index: u32| mesh.positions[index as usize].map(|n| (n + 0.0).to_bits());
         let mut edges = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Finds what belongs into a picture of a scene, and from which side it is seen well. How far away the camera
-//! has to be for that is the business of `fit`.
+//! Finds what belongs into a picture of a scene, and from which side it is seen well; `fit` finds the distance of the
+//! camera.
 //!
 //! Bodies that have flown far away do not count, half-spaces and huge boxes neither: they would shrink
 //! everything else to dots.
@@ -13,19 +13,19 @@ use crate::base::math::{Quat, Vec3, from_parry};
 use crate::physics::shape::{Cylinder, Shape};
 use crate::render::Drawable;
 
-/// A static object counts as scenery, not as landscape, up to this multiple of the bodies' extent.
+/// A static object counts as scenery, not as landscape, up to this multiple of the bodies' extent. Not tuned.
 const SCENERY: f64 = 2.3;
-/// Scenery counts as far as it is this near to the bodies, relative to their extent.
+/// Scenery counts as far as it is this near to the bodies, relative to their extent. Not tuned.
 const NEARBY: f64 = 0.45;
-/// Bodies that have fallen this far below the scene have left it, relative to its size.
+/// Bodies that have fallen this far below the scene have left it, relative to its size. Not tuned.
 const BOTTOMLESS: f64 = 0.3;
 /// Points that stand for one static object at most, and for all of them.
 const OUTLINE_POINTS: usize = 500;
 const OUTLINE_POINTS_ALL: usize = 100_000;
-/// Outliers are left out if keeping them would make the picture's subject this many times larger.
+/// Outliers are left out if keeping them would make the picture's subject this many times larger. Not tuned.
 const OUTLIER: f64 = 8.0;
 
-/// Where a body was seen: the box of its centres, and how far it reaches around them.
+/// The box of all centres of a body, and its radius around them.
 #[derive(Clone, Copy)]
 struct Seen {
     centres: Aabb,
@@ -38,7 +38,7 @@ impl Seen {
     }
 }
 
-/// What a picture is about.
+/// The subject of a picture.
 #[derive(Clone, Debug)]
 pub(super) struct Focus {
     /// Everything that has to be in the picture: points with a radius around them.
@@ -125,7 +125,7 @@ impl Framing {
         }
     }
 
-    /// What a picture of the frames seen so far has to show of the bodies.
+    /// The subject of a picture of the frames seen so far, bodies only.
     pub fn focus(&self) -> Focus {
         let deserted = self.sightings_near * 2 < self.sightings;
         let follow = deserted && self.scenery.is_empty();
@@ -138,17 +138,17 @@ impl Framing {
         let mut radii: Vec<f64> = seen.iter().map(|seen| seen.radius).collect();
         radii.sort_by(f64::total_cmp);
         let body_radius = radii.get(radii.len() / 2).copied().unwrap_or(0.1 * diagonal(&bounds));
-        // A single body needs some space around it in the picture.
+        // A single body needs some margin around it.
         let middle = (bounds.min + bounds.max) * 0.5;
-        let space = Aabb::about(middle, Vec3::repeat(2.2 * body_radius));
-        let mut points: Vec<_> = corners(&space).map(|p| (p, 0.0)).into();
+        let margin = Aabb::about(middle, Vec3::repeat(2.2 * body_radius));
+        let mut points: Vec<_> = corners(&margin).map(|p| (p, 0.0)).into();
         for seen in &seen {
             let moved = seen.centres.min != seen.centres.max;
-            let positions = if moved { &corners(&seen.centres)[..] } else { &[seen.centres.min] };
-            points.extend(positions.iter().map(|p| (*p, seen.radius)));
+            let centres = if moved { &corners(&seen.centres)[..] } else { &[seen.centres.min] };
+            points.extend(centres.iter().map(|p| (*p, seen.radius)));
         }
         let bodies = seen.iter().flat_map(|seen| [seen.centres.min, seen.centres.max]).collect();
-        let whole = bounds.union(&space);
+        let whole = bounds.union(&margin);
         let focus = Focus {
             points,
             bodies,
@@ -162,7 +162,7 @@ impl Framing {
         Focus { towards_eye: self.direction(&whole), ..focus }
     }
 
-    /// The same with the scenery around, as far as it is drawn: `kept` tells for a point of a static object.
+    /// The same with the scenery around, as far as it is drawn: `kept` decides for a point of a static object.
     pub fn with_scenery(&self, focus: &Focus, kept: impl Fn(usize, Vec3) -> Option<Vec3>) -> Focus {
         let nearby = focus.bounds.grown(NEARBY * diagonal(&focus.bounds));
         let outlines = self.scenery.iter().flat_map(|(index, outline)| outline.iter().map(|p| (*index, *p)));
@@ -179,9 +179,9 @@ impl Framing {
         focus
     }
 
-    fn collect(&self, sightings: &[Option<Aabb>]) -> Vec<Seen> {
-        let seen = sightings.iter().zip(&self.bodies);
-        seen.filter_map(|(centres, body)| Some(Seen { centres: (*centres)?, radius: body.2 })).collect()
+    fn collect(&self, boxes: &[Option<Aabb>]) -> Vec<Seen> {
+        let seen = boxes.iter().zip(&self.bodies);
+        seen.filter_map(|(extent, body)| Some(Seen { centres: (*extent)?, radius: body.2 })).collect()
     }
 
     /// Three quarters from above: flat scenes are seen from higher up, long ones across, and very long ones
@@ -218,8 +218,8 @@ fn finite_or_zero(radius: f64) -> f64 {
     if radius < 1e12 { radius } else { 0.0 }
 }
 
-fn merge(seen: &mut Option<Aabb>, spot: Aabb) {
-    *seen = Some(seen.map_or(spot, |seen| seen.union(&spot)));
+fn merge(extent: &mut Option<Aabb>, spot: Aabb) {
+    *extent = Some(extent.map_or(spot, |extent| extent.union(&spot)));
 }
 
 fn union(boxes: impl Iterator<Item = Aabb>) -> Option<Aabb> {

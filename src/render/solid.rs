@@ -1,4 +1,4 @@
-//! Where a ray enters a shape: closed forms for the common shapes, parry for the rest.
+//! Where a ray enters a shape: closed forms for shapes that are common, parry for the rest.
 //!
 //! Only entries count: a ray that starts inside a solid looks out through its surface, so a camera in a wall
 //! sees what is beyond it.
@@ -39,7 +39,7 @@ impl Ray {
     }
 }
 
-/// The stretch of a ray that is looked at, in metres from its origin.
+/// An interval of a ray, in metres from its origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Span {
     pub from: f64,
@@ -78,7 +78,7 @@ pub(super) enum Solid {
     Other(SharedShape),
 }
 
-/// Where a ray enters: distance and unit normal that points out of the solid.
+/// The entry of a ray: distance and unit normal that points out of the solid.
 pub(super) type Entry = (f64, Vec3);
 
 impl Solid {

@@ -1,11 +1,11 @@
-//! `--bridge auto`: one digest however the run is carried out, what is told about groups, and what is rejected.
+//! `--bridge auto`: one digest for every executor, the summary of islands, and arguments that are rejected.
 
 use crate::program::Sandbox;
 
 const PYRAMID: [&str; 8] = ["run", "pyramid", "--bodies", "30", "--seconds", "1", "--bridge", "auto"];
 
 #[test]
-fn digests_depend_on_workers_not_on_how_a_run_is_carried_out() {
+fn digests_depend_on_workers_not_on_the_executor() {
     let sandbox = Sandbox::new();
     let digest = |more: &[&str]| sandbox.digest(&[&PYRAMID, more].concat());
     let one = digest(&["--sync", "sequential"]);
@@ -20,7 +20,7 @@ fn digests_depend_on_workers_not_on_how_a_run_is_carried_out() {
 }
 
 #[test]
-fn groups_are_told_about() {
+fn the_summary_counts_islands() {
     let sandbox = Sandbox::new();
     let told = sandbox.json(&PYRAMID);
     let bridge = &told["bridge"];
@@ -35,7 +35,7 @@ fn groups_are_told_about() {
 }
 
 #[test]
-fn what_makes_no_sense_with_a_bridge_is_refused_by_name() {
+fn arguments_that_do_not_go_with_a_bridge_are_named() {
     let sandbox = Sandbox::new();
     let table: &[(&str, &[&str])] = &[
         ("run pyramid --bridge on", &["--bridge", "auto", "off"]),

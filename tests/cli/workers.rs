@@ -1,4 +1,4 @@
-//! `--sync overlap`: its flags, scenes with joints, and what is rejected.
+//! `--sync overlap`: its flags, scenes with joints, and arguments that are rejected.
 
 use crate::program::Sandbox;
 
@@ -59,7 +59,7 @@ fn digests_depend_on_workers_not_on_cores() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_by_name() {
+fn wrong_arguments_are_rejected_by_name() {
     let sandbox = sandbox();
     let changed = |from: &str, to: &str| CHAIN.replace(from, to);
     sandbox.write("unknown.toml", changed("a = \"first\"\nb = \"post\"", "a = \"firs\""));
