@@ -60,7 +60,7 @@ pub(crate) fn write_models(
         document.add_static(object, &view);
     }
     // All meshes come before all motion, so that the buffer has one part for each.
-    let nodes: Vec<Node> = cast
+    let nodes: Vec<Node> = models
         .bodies
         .iter()
         .zip(motion.tracks)

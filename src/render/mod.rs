@@ -30,7 +30,6 @@ use rayon::prelude::*;
 use crate::base::color::{Rgb, color_by_share};
 use crate::base::frame::Frame;
 use crate::base::ids::BodyId;
-use crate::base::math::Vec3;
 use crate::physics::{Shape, World};
 use crate::scene::Scene;
 use crate::scene::colors;
