@@ -336,9 +336,9 @@ fn gif_files_hold_the_pictures_that_were_pushed() {
     writer.push(shown[3].clone()).unwrap();
     assert_eq!(writer.len(), 5);
     writer.finish().unwrap();
-    let shown = read_gif(&path);
-    assert_eq!(shown.iter().map(|(_, delay)| *delay).collect::<Vec<_>>(), [3, 4, 3, 3, 4]);
-    for (k, (canvas, _)) in shown.iter().enumerate() {
+    let decoded = read_gif(&path);
+    assert_eq!(decoded.iter().map(|(_, delay)| *delay).collect::<Vec<_>>(), [3, 4, 3, 3, 4]);
+    for (k, (canvas, _)) in decoded.iter().enumerate() {
         let image = &shown[k.min(3)];
         let errors = canvas.iter().zip(image.bytes()).map(|(a, b)| f64::from(a.abs_diff(*b)));
         let mean = errors.sum::<f64>() / canvas.len() as f64;

@@ -42,6 +42,7 @@ fn assert_rejected(text: &str, format: SceneFormat, field: &str, problem: &str, 
 
 const BALL: &str = "[[body]]\nshape = { sphere = { radius = 1 } }\n";
 
+// Long: one table of wrong files and what is said of each.
 #[test]
 fn toml_errors_name_field_line_and_fix() {
     let second = |line: &str| format!("{BALL}[[body]]\n{line}\n");

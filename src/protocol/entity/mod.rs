@@ -111,7 +111,7 @@ pub struct WriteResult<D: Dynamics> {
     pub track: Arc<Track<D>>,
 }
 
-/// A message whose acknowledgement is pending: for an event, its tick and versions, and both bodies.
+/// A message with a pending acknowledgement: for an event, its tick and versions, and both bodies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct PendingAck {
     event: Option<(At, BodyIndex, BodyIndex)>,
@@ -137,7 +137,7 @@ type Inputs<I> = BTreeMap<Tick, Vec<(u64, I)>>;
 #[derive(Clone)]
 pub struct Entity<D: Dynamics> {
     id: EntityId,
-    /// Its cluster is an island, whose bodies are solved together.
+    /// Its cluster is an island: its bodies are solved together.
     is_island: bool,
     /// Its LVT before it has written anything.
     base: Tick,
@@ -215,7 +215,7 @@ impl<D: Dynamics> Entity<D> {
         }
     }
 
-    /// The same for an island, whose bodies are solved together: it is advanced tick by tick.
+    /// The same for an island: its bodies are solved together, tick by tick.
     pub fn of_island(mut self) -> Self {
         self.is_island = true;
         self
