@@ -344,7 +344,7 @@ fn gif_files_hold_the_pictures_that_were_pushed() {
         let mean = errors.sum::<f64>() / canvas.len() as f64;
         assert!(mean < 3.0, "picture {k} is off by {mean} on average");
     }
-    assert_eq!(shown[3].0, shown[4].0);
+    assert_eq!(decoded[3].0, decoded[4].0);
 }
 
 #[test]
