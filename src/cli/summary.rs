@@ -55,9 +55,9 @@ pub(super) struct RunSummary {
     /// Statistics of Time Warp; nothing where the executor does not speculate.
     speculation: Option<Speculation>,
     /// Statistics of `--sync overlap`; nothing with another executor.
-    overlap: Option<OverlapJson>,
+    overlap: Option<OverlapSummary>,
     /// Statistics of `--bridge auto`; nothing without it.
-    bridge: Option<IslandJson>,
+    bridge: Option<IslandSummary>,
     version: &'static str,
 }
 
@@ -77,87 +77,6 @@ impl Speculation {
         let stats = report.speculation?;
         let run_stats = report.run_stats.clone().unwrap_or_default();
         Some(Speculation { stats, efficiency: stats.efficiency(), run_stats })
-    }
-}
-
-/// [`OverlapSummary`] under the keys of the JSON object.
-#[derive(Debug, Serialize)]
-pub(super) struct OverlapJson {
-    pub workers: u32,
-    pub gamma: u32,
-    pub shared_mean: f64,
-    pub copies_mean: f64,
-    pub bodies_moved: u64,
-    pub contact_cases: [u64; 4],
-    pub constraints_opened: u64,
-    pub bytes_sent: u64,
-    pub bodies_mean: Vec<f64>,
-    pub contact_points_mean: Vec<f64>,
-    pub worker_cpu_s: Vec<f64>,
-    pub slowest_worker_cpu_s: f64,
-    pub coordinator_cpu_s: f64,
-    pub residual_mean_mps: Option<f64>,
-    pub joint_gaps: JointGaps,
-}
-
-/// How far joints were apart at the end.
-#[derive(Debug, Serialize)]
-pub(super) struct JointGaps {
-    pub sum_m: f64,
-    pub max_m: f64,
-}
-
-impl OverlapJson {
-    fn of(summary: &OverlapSummary) -> Self {
-        OverlapJson {
-            workers: summary.workers,
-            gamma: summary.gamma,
-            shared_mean: summary.shared_mean,
-            copies_mean: summary.copies_mean,
-            bodies_moved: summary.moved,
-            contact_cases: summary.cases,
-            constraints_opened: summary.uncovered,
-            bytes_sent: summary.bytes,
-            bodies_mean: summary.bodies_mean.clone(),
-            contact_points_mean: summary.points_mean.clone(),
-            worker_cpu_s: summary.worker_cpu_s.clone(),
-            slowest_worker_cpu_s: summary.slowest_cpu_s,
-            coordinator_cpu_s: summary.coordinator_cpu_s,
-            residual_mean_mps: summary.residual_mean,
-            joint_gaps: JointGaps { sum_m: summary.violation.sum_m, max_m: summary.violation.max_m },
-        }
-    }
-}
-
-/// [`IslandSummary`] under the keys of the JSON object.
-#[derive(Debug, Serialize)]
-pub(super) struct IslandJson {
-    pub workers: u32,
-    pub epoch_ticks: u64,
-    pub islands: u64,
-    pub islands_max: u32,
-    pub bodies_joined: u64,
-    pub bodies_freed: u64,
-    pub bodies_moved: u64,
-    pub bodies: u32,
-    pub bodies_max: u32,
-    pub body_ticks: u64,
-}
-
-impl IslandJson {
-    fn of(summary: &IslandSummary) -> Self {
-        IslandJson {
-            workers: summary.workers,
-            epoch_ticks: summary.epoch_ticks,
-            islands: summary.islands,
-            islands_max: summary.islands_max,
-            bodies_joined: summary.joined,
-            bodies_freed: summary.freed,
-            bodies_moved: summary.moved,
-            bodies: summary.bodies,
-            bodies_max: summary.bodies_max,
-            body_ticks: summary.body_ticks,
-        }
     }
 }
 
@@ -194,8 +113,8 @@ impl RunSummary {
                 (false, false) => None,
             },
             speculation: Speculation::of(report),
-            overlap: report.overlap.as_ref().map(OverlapJson::of),
-            bridge: report.tally.bridge.as_ref().map(IslandJson::of),
+            overlap: report.overlap.clone(),
+            bridge: report.tally.bridge,
             version: env!("CARGO_PKG_VERSION"),
         }
     }

@@ -3,8 +3,10 @@
 use std::fmt::Write;
 
 use crate::cli::format::{counted, grouped, short};
-use crate::cli::summary::{IslandJson, OverlapJson, Speculation};
+use crate::cli::summary::Speculation;
 use crate::executor::RunStats;
+use crate::islands::IslandSummary;
+use crate::overlap::OverlapSummary;
 use crate::protocol::Stats;
 use crate::runtime::stats::{GvtUse, MemoryUse, Messages};
 
@@ -98,7 +100,7 @@ fn depth_text(power: usize, is_deepest: bool) -> String {
 }
 
 /// Lines about islands; `body_ticks` is the number of bodies times that of ticks.
-pub(super) fn island_lines(bridge: &IslandJson, body_ticks: u64, mut line: impl FnMut(&str, String)) {
+pub(super) fn island_lines(bridge: &IslandSummary, body_ticks: u64, mut line: impl FnMut(&str, String)) {
     let islands = counted(bridge.islands, "island", "islands");
     let bodies = counted(u64::from(bridge.bodies), "body", "bodies");
     let share = bridge.body_ticks as f64 / body_ticks.max(1) as f64 * 100.0;
@@ -119,8 +121,8 @@ pub(super) fn island_lines(bridge: &IslandJson, body_ticks: u64, mut line: impl 
 }
 
 /// Lines about the workers of `--sync overlap`.
-pub(super) fn worker_lines(overlap: &OverlapJson, mut line: impl FnMut(&str, String)) {
-    let OverlapJson { workers, gamma, .. } = overlap;
+pub(super) fn worker_lines(overlap: &OverlapSummary, mut line: impl FnMut(&str, String)) {
+    let OverlapSummary { workers, gamma, .. } = overlap;
     let (shared, copies) = (short(overlap.shared_mean), short(overlap.copies_mean));
     line("workers", format!("{workers}, gamma {gamma}, {shared} bodies shared on average ({copies} copies)"));
     let each =

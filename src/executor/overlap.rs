@@ -18,7 +18,7 @@ use crate::base::time::Tick;
 use crate::executor::{RunError, Tally};
 use crate::overlap::detect::DetectTask;
 use crate::overlap::step::{StepResult, StepTask};
-use crate::overlap::{OverlapSettings, OverlapSummary, TickReport, Violation};
+use crate::overlap::{JointGaps, OverlapSettings, OverlapSummary, TickReport};
 use crate::overlap_bridge::{Detected, OverlapCoordinator, Worker, WorkerPool};
 use crate::physics::World;
 use crate::runtime::affinity::pin_briefly;
@@ -66,7 +66,7 @@ pub fn run(
         summary.add(&report);
         on_tick(tick, &coordinator, &report);
     }
-    summary.violation = Violation::of(world, coordinator.states());
+    summary.joint_gaps = JointGaps::of(world, coordinator.states());
     Ok((tally, summary))
 }
 

@@ -169,9 +169,9 @@ impl IslandDetector {
         let mut members = 0;
         for (body, (from, to)) in self.membership.iter().zip(next).enumerate() {
             match (from, to) {
-                (None, Some(_)) => summary.joined += 1,
-                (Some(_), None) => summary.freed += 1,
-                (from, to) => summary.moved += u64::from(from != to),
+                (None, Some(_)) => summary.bodies_joined += 1,
+                (Some(_), None) => summary.bodies_freed += 1,
+                (from, to) => summary.bodies_moved += u64::from(from != to),
             }
             if to.is_some() {
                 members += 1;
@@ -236,7 +236,10 @@ mod tests {
         assert_eq!((&changes[2], &changes[3]), (&(vec![], vec![]), &(vec![], vec![])));
         assert_eq!(changes[4], (vec![0, 1, 2], vec![vec![]]));
         let summary = detector.summary();
-        assert_eq!((summary.islands, summary.joined, summary.freed, summary.bodies), (1, 3, 3, 3));
+        assert_eq!(
+            (summary.islands, summary.bodies_joined, summary.bodies_freed, summary.bodies),
+            (1, 3, 3, 3)
+        );
         assert_eq!((summary.bodies_max, summary.body_ticks), (3, 3 * 3 * 10));
     }
 
@@ -258,7 +261,7 @@ mod tests {
         assert_eq!(formed, [vec![0, 1, 2], vec![3, 4, 5, 6]]);
         // The smaller island moves to the larger one.
         assert_eq!(changes[3].0, [0, 1, 2]);
-        assert_eq!(detector.summary().moved, 3);
+        assert_eq!(detector.summary().bodies_moved, 3);
     }
 
     #[test]
@@ -267,6 +270,6 @@ mod tests {
         let last = world.time.last_tick;
         detector.detect(&world, last - 10, &at(&THREE));
         assert!(detector.detect(&world, last - 10, &at(&THREE)).moves.is_empty());
-        assert_eq!(detector.summary().joined, 0);
+        assert_eq!(detector.summary().bodies_joined, 0);
     }
 }

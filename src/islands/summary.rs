@@ -14,11 +14,11 @@ pub struct IslandSummary {
     /// The largest number of islands at a time.
     pub islands_max: u32,
     /// How often a free body joined an island.
-    pub joined: u64,
+    pub bodies_joined: u64,
     /// How often a body left its island and came free.
-    pub freed: u64,
+    pub bodies_freed: u64,
     /// How often a body moved from one island to another.
-    pub moved: u64,
+    pub bodies_moved: u64,
     /// Bodies that were in an island at least once.
     pub bodies: u32,
     /// The largest number of bodies in islands at a time.

@@ -27,5 +27,5 @@ pub use engine::Engine;
 pub use graph::ConstraintGraph;
 pub use report::TickReport;
 pub use settings::{EngineKind, OverlapParameters, OverlapSettings, WeightRule};
-pub use summary::{OverlapSummary, Violation};
+pub use summary::{JointGaps, OverlapSummary};
 pub use worker_set::{WORKERS_MAX, WorkerSet};

@@ -8,17 +8,17 @@ use crate::physics::{JointSide, World};
 
 /// The gaps of joints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Violation {
+pub struct JointGaps {
     /// The sum of all gaps, metres.
     pub sum_m: f64,
     /// The largest gap, metres.
     pub max_m: f64,
 }
 
-impl Violation {
+impl JointGaps {
     /// Measures all joints of a world; `states` are those of all its bodies.
     pub fn of(world: &World, states: &[BodyState]) -> Self {
-        let mut violation = Violation::default();
+        let mut violation = JointGaps::default();
         for joint in &world.joints {
             let state = |side: &JointSide| side.body.map_or(side.fixed, |body| states[body as usize]);
             let (gap, _) = joint.violation(&state(&joint.a), &state(&joint.b));
@@ -41,28 +41,29 @@ pub struct OverlapSummary {
     /// Copies of those bodies, mean over ticks.
     pub copies_mean: f64,
     /// How often a body entered or left a worker.
-    pub moved: u64,
+    pub bodies_moved: u64,
     /// How often each of the paper's cases applied to a contact: apart, released, bridge, together.
-    pub cases: [u64; 4],
+    pub contact_cases: [u64; 4],
     /// Constraints that no worker covered after the cases were applied, and that had to be covered again.
-    pub uncovered: u64,
+    pub constraints_opened: u64,
     /// Bytes sent to workers and back.
-    pub bytes: u64,
+    pub bytes_sent: u64,
     /// Bodies of each worker, mean over ticks.
     pub bodies_mean: Vec<f64>,
     /// Contact points of each worker, mean over ticks.
-    pub points_mean: Vec<f64>,
+    pub contact_points_mean: Vec<f64>,
     /// Processor time of each worker, seconds.
     pub worker_cpu_s: Vec<f64>,
     /// The processor time of the slowest worker of each tick, summed over ticks, seconds: how long the workers would take
     /// if each had its own core.
-    pub slowest_cpu_s: f64,
+    pub slowest_worker_cpu_s: f64,
     /// Processor time of the coordinator: building the constraint graph, assigning, weighing and blending, seconds.
     pub coordinator_cpu_s: f64,
     /// What solvers left unsolved, m/s, mean over ticks; `None` if it was not measured.
-    pub residual_mean: Option<f64>,
+    pub residual_mean_mps: Option<f64>,
     /// The gaps of joints at the end.
-    pub violation: Violation,
+    pub joint_gaps: JointGaps,
+    #[serde(skip)]
     ticks: u64,
 }
 
@@ -74,7 +75,7 @@ impl OverlapSummary {
             workers,
             gamma,
             bodies_mean: none.clone(),
-            points_mean: none.clone(),
+            contact_points_mean: none.clone(),
             worker_cpu_s: none,
             ..OverlapSummary::default()
         }
@@ -89,7 +90,7 @@ impl OverlapSummary {
         mean(&mut self.copies_mean, f64::from(report.copies));
         for (worker, counts) in report.workers.iter().enumerate() {
             mean(&mut self.bodies_mean[worker], f64::from(counts.bodies));
-            mean(&mut self.points_mean[worker], f64::from(counts.points));
+            mean(&mut self.contact_points_mean[worker], f64::from(counts.points));
         }
         for (sum, cpu_s) in self.worker_cpu_s.iter_mut().zip(&report.cpu_s) {
             *sum += cpu_s;
@@ -98,15 +99,15 @@ impl OverlapSummary {
         let detect = report.detect_cpu_s.iter().copied();
         let detect_or_zero = detect.clone().chain(std::iter::repeat(0.0));
         let steps = report.cpu_s.iter().zip(detect_or_zero).map(|(cpu_s, detect_cpu_s)| cpu_s - detect_cpu_s);
-        self.slowest_cpu_s += steps.fold(0.0, f64::max) + detect.fold(0.0, f64::max);
-        self.moved += u64::from(report.moved);
-        self.uncovered += u64::from(report.assignment.uncovered);
-        self.bytes += report.bytes;
-        for (sum, count) in self.cases.iter_mut().zip(report.assignment.cases) {
+        self.slowest_worker_cpu_s += steps.fold(0.0, f64::max) + detect.fold(0.0, f64::max);
+        self.bodies_moved += u64::from(report.moved);
+        self.constraints_opened += u64::from(report.assignment.uncovered);
+        self.bytes_sent += report.bytes;
+        for (sum, count) in self.contact_cases.iter_mut().zip(report.assignment.cases) {
             *sum += u64::from(count);
         }
         if let Some(residual) = &report.residual {
-            mean(self.residual_mean.get_or_insert(0.0), residual.sum);
+            mean(self.residual_mean_mps.get_or_insert(0.0), residual.sum);
         }
     }
 }
@@ -123,10 +124,13 @@ mod tests {
             TickReport { cpu_s: vec![5.0, 4.0], detect_cpu_s: vec![1.0, 2.0], ..TickReport::default() };
         summary.add(&report);
         summary.add(&report);
-        assert_eq!((summary.slowest_cpu_s, &summary.worker_cpu_s), (2.0 * (4.0 + 2.0), &vec![10.0, 8.0]));
+        assert_eq!(
+            (summary.slowest_worker_cpu_s, &summary.worker_cpu_s),
+            (2.0 * (4.0 + 2.0), &vec![10.0, 8.0])
+        );
         // A single worker has no separate detection phase.
         let mut alone = OverlapSummary::new(1, 0);
         alone.add(&TickReport { cpu_s: vec![3.0], ..TickReport::default() });
-        assert_eq!(alone.slowest_cpu_s, 3.0);
+        assert_eq!(alone.slowest_worker_cpu_s, 3.0);
     }
 }

@@ -134,7 +134,7 @@ fn joints_hold_at_the_start_and_nothing_else_is_in_the_way() {
     for name in ["building", "bridge", "four-way-bridge"] {
         let world = std::sync::Arc::new(crate::physics::World::new(&made(name, 500, &[])).unwrap());
         let states: Vec<_> = world.bodies.iter().map(|body| body.start).collect();
-        assert!(crate::overlap::Violation::of(&world, &states).max_m < 1e-12, "{name}");
+        assert!(crate::overlap::JointGaps::of(&world, &states).max_m < 1e-12, "{name}");
         let mut solver = crate::physics::island_solver::IslandSolver::of_all(world);
         let deepest = solver.step().deepest;
         assert!(deepest < 1e-9, "{name}: bodies overlap by {deepest} m");

@@ -65,8 +65,8 @@ fn random_scenes_with_islands_commit_the_reference() {
     let (joined, freed, moved) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let outcome = TestRunner::new(config).run(&any_case(), |case| {
         if let Some(summary) = case.check().map_err(TestCaseError::fail)? {
-            joined.fetch_add(summary.joined, Relaxed);
-            freed.fetch_add(summary.freed, Relaxed);
+            joined.fetch_add(summary.bodies_joined, Relaxed);
+            freed.fetch_add(summary.bodies_freed, Relaxed);
             moved.fetch_add(summary.moved, Relaxed);
         }
         Ok(())

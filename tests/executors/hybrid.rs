@@ -156,5 +156,5 @@ fn islands_do_not_shorten_the_steps_of_flying_bodies() {
     let summary = tally.bridge.expect("there are islands");
     println!("{ticks} ticks and {responses} responses of islands, {summary:?}");
     assert!(responses >= ticks && ticks > 900, "{ticks} ticks, {responses} responses");
-    assert!(summary.bodies as usize >= PILE && summary.freed <= 3, "{summary:?}");
+    assert!(summary.bodies as usize >= PILE && summary.bodies_freed <= 3, "{summary:?}");
 }

@@ -16,7 +16,7 @@ use crate::base::math::Vec3;
 use crate::bench::paper::{SHARED_SCENES, SharedScene};
 use crate::bench::{Section, Spread};
 use crate::executor::{Simulation, SyncMode};
-use crate::overlap::{OverlapSettings, OverlapSummary, TickReport, Violation};
+use crate::overlap::{JointGaps, OverlapSettings, OverlapSummary, TickReport};
 use crate::overlap_bridge::OverlapCoordinator;
 use crate::scenarios::{self, Request};
 use crate::scene::Scene;
@@ -215,10 +215,10 @@ fn run_once(
             }
             samples.push(Sample {
                 time_s: world.time.span_s(0, tick + 1),
-                tick_ms: sum.slowest_cpu_s / number * 1e3,
-                residual: sum.residual_mean.unwrap_or(0.0),
-                gap_sum_m: Violation::of(&world, coordinator.states()).sum_m,
-                points: sum.points_mean.clone(),
+                tick_ms: sum.slowest_worker_cpu_s / number * 1e3,
+                residual: sum.residual_mean_mps.unwrap_or(0.0),
+                gap_sum_m: JointGaps::of(&world, coordinator.states()).sum_m,
+                points: sum.contact_points_mean.clone(),
                 bodies: sum.bodies_mean.clone(),
                 apart_m: if is_reference { 0.0 } else { apart },
             });
@@ -237,7 +237,7 @@ fn run_once(
     Ok(Shared {
         workers,
         wall_ms: per_tick(wall_s),
-        own_core_ms: per_tick(summary.slowest_cpu_s + summary.coordinator_cpu_s),
+        own_core_ms: per_tick(summary.slowest_worker_cpu_s + summary.coordinator_cpu_s),
         summary,
         samples,
         ticks,

@@ -46,7 +46,7 @@ pub(super) fn published_section(scenes: &[OfScene], cores: usize) -> Section {
             published.joints.to_string(),
             scene.joints.to_string(),
             published.contacts.to_string(),
-            format!("{:.0}", scene.runs[0].summary.points_mean.iter().sum::<f64>()),
+            format!("{:.0}", scene.runs[0].summary.contact_points_mean.iter().sum::<f64>()),
             format!("{:.2} ({})", published.speedup, published.workers),
             ours,
         ]);
@@ -110,13 +110,13 @@ pub(super) fn main_section(scene: &OfScene, cores: usize, repeat: u32, iteration
             format!("{:.2}", scene.runs[0].own_core_ms.median() / run.own_core_ms.median()),
             cell(summary.shared_mean),
             cell(summary.copies_mean),
-            cell(summary.moved as f64 / ticks),
-            cell(summary.bytes as f64 / ticks / 1e3),
-            format!("{:.2}", spread(&summary.points_mean)),
+            cell(summary.bodies_moved as f64 / ticks),
+            cell(summary.bytes_sent as f64 / ticks / 1e3),
+            format!("{:.2}", spread(&summary.contact_points_mean)),
             format!("{:.2}", spread(&summary.bodies_mean)),
-            cell(summary.residual_mean.unwrap_or(f64::NAN)),
-            cell(summary.violation.max_m * 1e3),
-            cell(summary.violation.sum_m / scene.diagonal_m),
+            cell(summary.residual_mean_mps.unwrap_or(f64::NAN)),
+            cell(summary.joint_gaps.max_m * 1e3),
+            cell(summary.joint_gaps.sum_m / scene.diagonal_m),
             cell(run.samples.last().map_or(0.0, |sample| sample.apart_m)),
         ]);
     }
