@@ -59,7 +59,7 @@ fn the_digest_depends_on_workers_and_never_on_the_executor() {
             let reference = run(&simulation.clone().sync(SyncMode::Sequential));
             let case = format!("{} by {workers}", scene.name);
             println!("{case}: {:?}", reference.tally);
-            assert!(summary(&reference).joined > 10, "{case}: {:?}", summary(&reference));
+            assert!(summary(&reference).bodies_joined > 10, "{case}: {:?}", summary(&reference));
             for sync in [SyncMode::Loop, SyncMode::RollbackCheck, SyncMode::Chaos] {
                 let report = run(&simulation.clone().sync(sync).chaos_seed(7));
                 assert_eq!(report.digest, reference.digest, "{case}, {}", sync.name());
@@ -98,7 +98,7 @@ fn resting_clusters_wait_for_membership_at_epochs() {
         let settings = IslandSettings { epoch_ticks: 8, ..by_workers(1) };
         let simulation = Simulation::new(&columns(ticks)).unwrap().bridge(Some(settings));
         let reference = run(&simulation.clone().sync(SyncMode::Sequential));
-        assert!(summary(&reference).joined >= 24, "{:?}", summary(&reference));
+        assert!(summary(&reference).bodies_joined >= 24, "{:?}", summary(&reference));
         let tuning = Tuning { contact_window: Some(30), ..Tuning::default() };
         for (sync, cores) in [(SyncMode::Loop, 1), (SyncMode::Timewarp, 1), (SyncMode::Timewarp, 2)] {
             let report = run(&simulation.clone().sync(sync).cores(cores).tuning(tuning));

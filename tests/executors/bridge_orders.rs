@@ -67,7 +67,7 @@ fn random_scenes_with_islands_commit_the_reference() {
         if let Some(summary) = case.check().map_err(TestCaseError::fail)? {
             joined.fetch_add(summary.bodies_joined, Relaxed);
             freed.fetch_add(summary.bodies_freed, Relaxed);
-            moved.fetch_add(summary.moved, Relaxed);
+            moved.fetch_add(summary.bodies_moved, Relaxed);
         }
         Ok(())
     });

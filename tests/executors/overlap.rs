@@ -7,7 +7,7 @@ use anachron::internals::base::state::BodyState;
 use anachron::internals::overlap::detect::DetectTask;
 use anachron::internals::overlap::partition::Partition;
 use anachron::internals::overlap::step::{StepResult, StepTask};
-use anachron::internals::overlap::{Load, OverlapSettings, OverlapSummary, Violation, WorkerSet};
+use anachron::internals::overlap::{JointGaps, Load, OverlapSettings, OverlapSummary, WorkerSet};
 use anachron::internals::overlap_bridge::{Detected, OverlapCoordinator, SerialPool, WorkerPool};
 use anachron::internals::physics::World;
 use anachron::internals::physics::energy::Totals;
@@ -87,7 +87,7 @@ fn workers_on_one_thread_have_the_result_of_actors() {
     }
     let end = Totals::of(&world, world.bodies.iter().zip(coordinator.states()));
     assert_eq!(end, report.end);
-    assert!(moved > 0 && report.overlap.unwrap().moved == moved);
+    assert!(moved > 0 && report.overlap.unwrap().bodies_moved == moved);
 }
 
 /// Contact points and bodies of each worker, means over the last second.
@@ -103,7 +103,7 @@ fn loads(scene: &Scene, settings: OverlapSettings) -> (Vec<f64>, Vec<f64>) {
             late.add(&report);
         }
     }
-    (late.points_mean, late.bodies_mean)
+    (late.contact_points_mean, late.bodies_mean)
 }
 
 fn ratio(values: &[f64]) -> f64 {
@@ -145,7 +145,7 @@ fn the_joints_of_bridges_hold_with_any_number_of_workers() {
         let mut worst: f64 = 0.0;
         for _ in 0..world.time.last_tick {
             let Ok(_) = coordinator.tick(&mut pool);
-            worst = worst.max(Violation::of(&world, coordinator.states()).max_m);
+            worst = worst.max(JointGaps::of(&world, coordinator.states()).max_m);
         }
         assert!(worst < gap, "{name} with {count} workers: a gap of {worst} m");
     }

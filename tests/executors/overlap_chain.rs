@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use anachron::internals::base::state::BodyState;
-use anachron::internals::overlap::{OverlapSettings, Violation, WeightRule};
+use anachron::internals::overlap::{JointGaps, OverlapSettings, WeightRule};
 use anachron::internals::overlap_bridge::OverlapCoordinator;
 use anachron::internals::physics::World;
 use anachron::scene::{Body, Joint, Scene, Shape};
@@ -53,7 +53,7 @@ fn hang(workers: u32, gamma: u32, weights: WeightRule) -> Outcome {
     for tick in 0..1500 {
         let Ok(_) = coordinator.tick(&mut pool);
         if tick >= 1000 {
-            gap = gap.max(Violation::of(&world, coordinator.states()).max_m / LINK_M);
+            gap = gap.max(JointGaps::of(&world, coordinator.states()).max_m / LINK_M);
         }
     }
     Outcome { gap, end: coordinator.states().to_vec() }
