@@ -99,6 +99,15 @@ pub mod internals {
         pub use crate::render::internals::*;
     }
     open! { base bench executor gvt islands overlap overlap_bridge physics protocol rigid runtime tvht }
+
+    #[allow(missing_docs)]
+    pub mod verify {
+        pub use crate::verify::configs::{Family, SMALL};
+        pub use crate::verify::paper::{Sought, demonstrations, find};
+        pub use crate::verify::random_walk::choose;
+        pub use crate::verify::reference::Reference;
+        pub use crate::verify::toy_dynamics::{mix, start};
+    }
 }
 
 /// The examples of the README must work.

@@ -2,8 +2,8 @@
 //!
 //! The state is serialised by serde into a hash. Versions only ever grow, so no two states would be alike if they were
 //! taken as they are; but they are only compared with each other, so the ranks of those that still occur are taken, for
-//! each entity by itself. Serial numbers only say what an acknowledgement acknowledges; so they are left out, and the
-//! pending message is taken in the place of its number.
+//! each entity by itself. Serial numbers only say what an acknowledgement acknowledges, so they are replaced by the
+//! pending message that they stand for.
 
 use std::fmt;
 
@@ -20,6 +20,7 @@ use crate::verify::toy_model::ToyModel;
 #[derive(Default)]
 struct Canonical {
     bytes: Vec<u8>,
+    /// Versions, and the offset in `bytes` where the rank of each belongs.
     versions: Vec<(Version, usize)>,
     /// The parts of a version that is being written.
     version: Option<Vec<u64>>,
@@ -42,14 +43,14 @@ impl Canonical {
         self.versions.sort_unstable();
         let mut last: Option<Version> = None;
         let mut rank = 0u64;
-        for (version, at) in &self.versions {
+        for (version, offset) in &self.versions {
             rank = match last {
                 Some(same) if same == *version => rank,
                 Some(other) if other.entity == version.entity => rank + 1,
                 _ => 0,
             };
             last = Some(*version);
-            self.bytes[*at..*at + 8].copy_from_slice(&rank.to_le_bytes());
+            self.bytes[*offset..*offset + 8].copy_from_slice(&rank.to_le_bytes());
         }
         xxh3_128(&self.bytes)
     }
@@ -259,28 +260,28 @@ impl ser::SerializeMap for &mut Canonical {
 }
 
 impl ModelState {
-    /// The state as one number.
+    /// The state as one number of 128 bits: equal for states that have the same future.
     pub fn fingerprint(&self, config: &ModelConfig) -> u128 {
         let mut all = Canonical { bytes: Vec::with_capacity(4096), ..Canonical::default() };
         let times = self.lvt_histogram.times();
-        let top = times.gvt + config.limits.window + config.history + 1;
+        let top = times.gvt + config.limits.window + config.history_ticks + 1;
         let counts: Vec<u32> = (times.gvt..=top).map(|tick| self.lvt_histogram.at(tick)).collect();
-        all.add(&(times.gvt, times.lvt_min, counts, self.inputs_used, self.let_in, self.drivers.len()));
-        for (at, driver) in self.drivers.iter().enumerate() {
+        all.add(&(times.gvt, times.lvt_min, counts, self.inputs_used, self.admitted, self.drivers.len()));
+        for (index, driver) in self.drivers.iter().enumerate() {
             all.add(&driver.entity().future(&config.limits));
-            all.add(&(self.ready[at], self.waiting[at], self.effects[at].len()));
-            if let Some(planned) = &self.plans[at] {
+            all.add(&(self.ready[index], self.waiting[index], self.effects[index].len()));
+            if let Some(planned) = &self.plans[index] {
                 self.add_plan(&planned.0, &mut all);
                 all.add(&planned.1);
             }
-            for effect in &self.effects[at] {
-                self.add_effect(EntityId(at as u32), effect, &mut all);
+            for effect in &self.effects[index] {
+                self.add_effect(EntityId(index as u32), effect, &mut all);
             }
         }
         for queue in &self.bucket_queues {
             all.add(&(queue.is_held(), queue.queue().len()));
             queue.queue().iter().for_each(|request| self.add_request(request, &mut all));
-            // In the order they will be put in before anything reads them.
+            // In the order in which `ModelState::after` sorts them before anything reads them.
             let is_alive = |end: Tick, first: Tick| end > times.gvt && end > first;
             let entries = queue.bucket.entries().iter().map(|entry| (entry.cell(), &entry.track));
             let mut entries: Vec<_> =
@@ -328,7 +329,7 @@ impl ModelState {
                     all.add(&self.drivers[id.0 as usize].entity().pending_ack(*serial));
                 }
             }
-            Envelope::ToyInput { held, tick, number, act } => all.add(&(1, held, tick, number, act)),
+            Envelope::Input { pinned, tick, number, input } => all.add(&(1, pinned, tick, number, input)),
             Envelope::Request(request) => {
                 all.add(&2);
                 self.add_request(request, all);

@@ -1,4 +1,4 @@
-//! Making a move: what a shell does around the state machines, in one place.
+//! Performing an action: the shell of the model around the state machines of production.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
@@ -22,7 +22,7 @@ thread_local! {
     static IN_MODEL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Panics of handlers are findings, shown with the schedule that leads to them: they are not printed as well.
+/// Panics of handlers are violations, shown with the schedule that leads to them; they are not printed as well.
 fn silence_panics() {
     static SILENCED: Once = Once::new();
     SILENCED.call_once(|| {
@@ -35,11 +35,11 @@ fn silence_panics() {
     });
 }
 
-/// Runs handlers of the protocol. A panic violates the property that there is none.
-pub(super) fn guarded(act: impl FnOnce() -> Result<(), Violation>) -> Result<(), Violation> {
+/// Runs handlers of the protocol. A panic is a violation of [`Property::NoPanic`].
+pub(super) fn guarded(handlers: impl FnOnce() -> Result<(), Violation>) -> Result<(), Violation> {
     silence_panics();
     IN_MODEL.set(true);
-    let done = catch_unwind(AssertUnwindSafe(act));
+    let done = catch_unwind(AssertUnwindSafe(handlers));
     IN_MODEL.set(false);
     done.unwrap_or_else(|panic| {
         Err(Violation { property: Property::NoPanic, how: panic_message(&*panic).to_owned() })
@@ -71,10 +71,10 @@ impl Shell<ToyModel> for ModelShell<'_> {
         if self.fault == Fault::LvtByMessage {
             return self.effects.push(Effect::Send(Endpoint::Counter, Box::new(Envelope::Count(from, to))));
         }
-        let moves = [to.map(Effect::Enter), from.map(Effect::Leave)];
+        let effects = [to.map(Effect::Enter), from.map(Effect::Leave)];
         match self.fault {
-            Fault::RemoveBeforeAdd => self.effects.extend(moves.into_iter().rev().flatten()),
-            _ => self.effects.extend(moves.into_iter().flatten()),
+            Fault::RemoveBeforeAdd => self.effects.extend(effects.into_iter().rev().flatten()),
+            _ => self.effects.extend(effects.into_iter().flatten()),
         }
     }
 
@@ -88,13 +88,13 @@ impl Shell<ToyModel> for ModelShell<'_> {
 }
 
 impl ModelState {
-    /// Takes an action and checks every property. `notes` records what happens, for people.
-    pub(super) fn make(&mut self, config: &ModelConfig, next: Action, notes: &mut TraceLog) {
+    /// Performs an action and checks every property. `notes` records what happens, in words.
+    pub(super) fn perform(&mut self, config: &ModelConfig, next: Action, notes: &mut TraceLog) {
         let before = self.lvt_histogram.gvt();
         let checked = guarded(|| {
             self.take(config, next, notes);
-            while config.prompt_answers
-                && let Some(prompt) = self.prompt_answer()
+            while config.prompt_acks
+                && let Some(prompt) = self.prompt_ack()
             {
                 self.take(config, prompt, notes);
             }
@@ -108,18 +108,18 @@ impl ModelState {
             Action::Deliver { from, to } => self.deliver(config, from, to, notes),
             Action::Step(id) => self.poll(config, id, notes),
             Action::Write(id) => {
-                let planned = self.plans[id.0 as usize].take().expect("invariant: it has planned");
+                let planned = self.plans[id.0 as usize].take().expect("invariant: the entity has a plan");
                 let (plan, gvt) = Arc::unwrap_or_clone(planned);
                 self.write(config, plan, gvt, notes);
             }
             Action::Effect(id) => {
                 let effect = self.effects[id.0 as usize].pop_front().expect("invariant: an effect is left");
                 notes.effect(id, &effect);
-                if self.take_effect(config, id, Arc::unwrap_or_clone(effect)) {
+                if self.perform_effect(config, id, Arc::unwrap_or_clone(effect)) {
                     self.effects[id.0 as usize].push_back(Arc::new(Effect::Advance));
                 }
             }
-            Action::ScriptedInput => self.give_input(config, notes),
+            Action::ScriptedInput => self.take_input(config, notes),
         }
     }
 
@@ -135,11 +135,11 @@ impl ModelState {
                 let handled = self.driver(id).on_message(sender, message);
                 self.perform_and_poll(config, id, handled, notes);
             }
-            (Envelope::ToyInput { held, tick, number, act }, Endpoint::Entity(id), _) => {
-                let pinned = (config.toy.fault != Fault::InputUnpinnedEarly).then_some(held);
-                let handled = self.driver(id).on_input(tick, number, act, pinned);
+            (Envelope::Input { pinned, tick, number, input }, Endpoint::Entity(id), _) => {
+                let pin = (config.toy.fault != Fault::InputUnpinnedEarly).then_some(pinned);
+                let handled = self.driver(id).on_input(tick, number, input, pin);
                 if let Some((to, input)) = self.perform_and_poll(config, id, handled, notes) {
-                    let envelope = Envelope::ToyInput { held, tick, number, act: input };
+                    let envelope = Envelope::Input { pinned, tick, number, input };
                     self.post(Endpoint::Entity(id), Endpoint::Entity(to), envelope);
                 }
             }
@@ -162,17 +162,17 @@ impl ModelState {
                     self.advance(config);
                 }
             }
-            _ => unreachable!("invariant: envelopes go where they can be opened"),
+            _ => unreachable!("invariant: the endpoint takes envelopes of this kind"),
         }
     }
 
-    /// A request has passed a bucket, or none has.
+    /// Sends on a request that has passed a bucket, if one has.
     fn passed(&mut self, number: u32, passed: Option<Passed<ToyModel>>) {
         let here = Endpoint::Bucket(number);
         let unlocked = match passed {
             None => return,
             Some(Passed::Forward { request, unlocked }) => {
-                let next = request.wants().expect("invariant: it has a next bucket");
+                let next = request.wants().expect("invariant: a forwarded request has a next bucket");
                 self.post(here, Endpoint::Bucket(next), Envelope::Request(request));
                 unlocked
             }
@@ -187,9 +187,9 @@ impl ModelState {
     }
 
     fn poll(&mut self, config: &ModelConfig, id: EntityId, notes: &mut TraceLog) {
-        let at = id.0 as usize;
-        self.ready[at] = false;
-        self.waiting[at] = None;
+        let index = id.0 as usize;
+        self.ready[index] = false;
+        self.waiting[index] = None;
         let times = self.lvt_histogram.times();
         let directory = self.directory.clone();
         let context = Context {
@@ -198,7 +198,7 @@ impl ModelState {
         };
         let handled = self.driver(id).poll(&config.toy, &context);
         notes.stepped(id, handled.next());
-        match self.perform(config, id, handled, notes) {
+        match self.perform_effects(config, id, handled, notes) {
             Next::Write(plan) if config.lane == Lane::Actors => {
                 let request = TableRequest::new(TableWrite::new(&config.grid, &config.toy, plan, times.gvt));
                 match request.wants() {
@@ -214,12 +214,12 @@ impl ModelState {
                 }
             }
             Next::Write(plan) if config.atomicity == Atomicity::Effects => {
-                self.plans[at] = Some(Arc::new((plan, times.gvt)));
+                self.plans[index] = Some(Arc::new((plan, times.gvt)));
             }
             Next::Write(plan) => self.write(config, plan, times.gvt, notes),
             Next::AwaitLvtMin(tick) => {
                 // Time is read again after registering, as every shell must.
-                self.waiting[at] = Some(tick);
+                self.waiting[index] = Some(tick);
                 self.wake(config);
             }
             Next::Poll | Next::AwaitAcks | Next::Done | Next::Forward { .. } => {}
@@ -240,47 +240,56 @@ impl ModelState {
         self.perform_and_poll(config, id, handled, notes);
     }
 
-    fn give_input(&mut self, config: &ModelConfig, notes: &mut TraceLog) {
+    /// The next input of the script arrives.
+    fn take_input(&mut self, config: &ModelConfig, notes: &mut TraceLog) {
         let number = self.inputs_used;
         self.inputs_used += 1;
         match &config.script[number] {
-            ScriptedInput::ToyInput { tick, act } => self.act(config, *tick, number, *act, notes),
+            ScriptedInput::Input { tick, input } => self.admit(config, *tick, number, *input, notes),
             ScriptedInput::Migrate { from, bodies, to } => {
                 let gvt = self.lvt_histogram.gvt();
                 let driver = self.driver(*from);
                 let members = driver.entity().members();
-                let some: Vec<u32> = bodies.iter().copied().filter(|body| members.contains(body)).collect();
-                let handled = driver.migrate(&some, *to, gvt);
-                notes.migrated(*from, &some, *to);
+                let present: Vec<u32> = bodies.iter().copied().filter(|body| members.contains(body)).collect();
+                let handled = driver.migrate(&present, *to, gvt);
+                notes.migrated(*from, &present, *to);
                 self.perform_and_poll(config, *from, handled, notes);
             }
         }
     }
 
-    fn act(&mut self, config: &ModelConfig, tick: Tick, number: usize, act: ToyInput, notes: &mut TraceLog) {
-        let held = self.lvt_histogram.pin(tick);
-        notes.acted(tick, &act, held);
+    /// Pins GVT for an input and sends it to the home entity of its body; or rejects it, if its tick is committed.
+    fn admit(
+        &mut self,
+        config: &ModelConfig,
+        tick: Tick,
+        number: usize,
+        input: ToyInput,
+        notes: &mut TraceLog,
+    ) {
+        let pinned = self.lvt_histogram.pin(tick);
+        notes.input(tick, &input, pinned);
         self.advance(config);
-        let is_spawn = matches!(act.deed, ToyInputKind::Spawn(_));
-        if is_spawn && self.log.len() <= act.body as usize {
-            // An input that was rejected leaves its number unused.
-            self.log.resize_with(act.body as usize + 1, Arc::default);
-            self.home_entities.resize(act.body as usize + 1, EntityId(u32::MAX));
+        let is_spawn = matches!(input.kind, ToyInputKind::Spawn(_));
+        if is_spawn && self.log.len() <= input.body as usize {
+            // A rejected spawn leaves the index of its body unused.
+            self.log.resize_with(input.body as usize + 1, Arc::default);
+            self.home_entities.resize(input.body as usize + 1, EntityId(u32::MAX));
         }
-        let Ok(held) = held else { return };
-        let home = self.home_entities.get(act.body as usize).copied().filter(|home| home.0 != u32::MAX);
+        let Ok(pinned) = pinned else { return };
+        let home = self.home_entities.get(input.body as usize).copied().filter(|home| home.0 != u32::MAX);
         if !is_spawn && home.is_none() {
             // The body never existed.
-            self.lvt_histogram.remove(held);
+            self.lvt_histogram.remove(pinned);
             return;
         }
-        self.let_in |= 1 << number;
+        self.admitted |= 1 << number;
         let number = number as u64;
         if is_spawn {
             let id = EntityId(self.drivers.len() as u32);
-            let spawned = Entity::spawning(id, held, (tick, number, act)).with_fault(config.toy.fault);
+            let spawned = Entity::spawning(id, pinned, (tick, number, input)).with_fault(config.toy.fault);
             self.drivers.push(Arc::new(Driver::new(spawned)));
-            self.home_entities[act.body as usize] = id;
+            self.home_entities[input.body as usize] = id;
             self.ready.push(true);
             self.waiting.push(None);
             self.plans.push(None);
@@ -288,14 +297,15 @@ impl ModelState {
             return;
         }
         let home = home.expect("invariant: checked above");
-        self.post(Endpoint::Outside, Endpoint::Entity(home), Envelope::ToyInput { held, tick, number, act });
-        if config.toy.fault == Fault::InputUnpinnedEarly && self.lvt_histogram.remove(held) {
+        let envelope = Envelope::Input { pinned, tick, number, input };
+        self.post(Endpoint::Outside, Endpoint::Entity(home), envelope);
+        if config.toy.fault == Fault::InputUnpinnedEarly && self.lvt_histogram.remove(pinned) {
             self.advance(config);
         }
     }
 
-    /// Performs one effect. Whether GVT may have risen.
-    pub(super) fn take_effect(&mut self, config: &ModelConfig, id: EntityId, effect: Effect) -> bool {
+    /// Performs one effect. Returns whether GVT may rise.
+    pub(super) fn perform_effect(&mut self, config: &ModelConfig, id: EntityId, effect: Effect) -> bool {
         match effect {
             Effect::Enter(tick) => self.lvt_histogram.add(tick),
             Effect::Leave(tick) => return self.lvt_histogram.remove(tick),
@@ -305,13 +315,13 @@ impl ModelState {
         false
     }
 
-    /// Looks whether GVT can rise, and wakes the entities that waited for it.
+    /// Raises GVT if it can rise, and wakes the entities that wait for it.
     pub(super) fn advance(&mut self, config: &ModelConfig) {
         self.lvt_histogram.advance();
         self.wake(config);
     }
 
-    /// Wakes the entities whose tick has come.
+    /// Wakes the entities that wait for a tick which the lowest LVT has reached.
     fn wake(&mut self, config: &ModelConfig) {
         let late = u64::from(config.toy.fault == Fault::WokenLate);
         let lvt_min = self.lvt_histogram.times().lvt_min;
@@ -331,7 +341,7 @@ impl ModelState {
         handled: Handled<ToyModel>,
         notes: &mut TraceLog,
     ) -> Option<(EntityId, ToyInput)> {
-        match self.perform(config, id, handled, notes) {
+        match self.perform_effects(config, id, handled, notes) {
             Next::Forward { to, input } => Some((to, input)),
             _ => {
                 self.ready[id.0 as usize] = true;
@@ -341,7 +351,7 @@ impl ModelState {
     }
 
     /// Performs the effects of a handler, at once or one after another.
-    fn perform(
+    fn perform_effects(
         &mut self,
         config: &ModelConfig,
         id: EntityId,
@@ -357,7 +367,7 @@ impl ModelState {
             Atomicity::Handlers => {
                 let mut gvt_may_rise = false;
                 for effect in effects {
-                    gvt_may_rise |= self.take_effect(config, id, effect);
+                    gvt_may_rise |= self.perform_effect(config, id, effect);
                 }
                 if gvt_may_rise {
                     self.advance(config);

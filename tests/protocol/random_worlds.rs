@@ -1,12 +1,11 @@
-//! The protocol in random toy worlds under an adversarial schedule: everything that is lost, doubled, stale or out of
-//! order shows. The order of messages between each two entities is kept, nothing else.
+//! The protocol in random models under adversarial schedules: everything that is lost, doubled, stale or out of order
+//! shows. Messages between each two entities keep their order; nothing else does.
 //!
-//! `PROPTEST_RNG_SEED` chooses the worlds; a failure prints the one seed that repeats it.
-//! `ANACHRON_CASES=100 cargo test --release --test protocol random_worlds` looks a hundred times as long as usual.
+//! `PROPTEST_RNG_SEED` chooses the models; a failure prints the one seed that repeats it.
+//! `ANACHRON_CASES=100 cargo test --release --test protocol random_worlds` runs a hundred times as many.
 
 use anachron::Stats;
-use anachron::verify::random_walk::{ConfigRequest, any_config};
-use anachron::verify::{replay, walk};
+use anachron::verify::{ConfigRequest, any_config, replay, walk};
 
 use crate::patience::patience;
 
@@ -23,7 +22,7 @@ fn every_random_schedule_commits_the_reference() {
     let mut complete = 0;
     let cases = 400 * u64::from(patience());
     for seed in first..first + cases {
-        // In small worlds contacts are frequent; every fourth world may be of any size.
+        // In small models contacts are frequent; every fourth model may be of any size.
         let entities = (seed % 4 != 0).then_some(2 + (seed % 11) as u32);
         let config = any_config(seed, &ConfigRequest { entities, ..ConfigRequest::default() });
         let walked = walk(&config, seed);
@@ -50,7 +49,7 @@ fn every_random_schedule_commits_the_reference() {
          {secondary_rollbacks} rollbacks, {inputs} inputs, {migrations} migrations; {complete} of {cases} to the end"
     );
     let all = [primary_rollbacks, secondary_rollbacks, antievents, ghost_updates, contact_ticks];
-    assert!(all.iter().all(|count| *count > 1000), "runs in which nothing goes wrong prove nothing: {all:?}");
+    assert!(all.iter().all(|count| *count > 1000), "runs without rollbacks prove nothing: {all:?}");
     assert!([inputs, migrations].iter().all(|count| *count > 50), "few inputs or migrations");
     assert!(complete * 10 > cases * 9, "{complete} of {cases} schedules reached their end");
 }

@@ -6,7 +6,8 @@ use super::Arguments;
 use crate::cli::format::{counted, grouped};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::progress::Progress;
-use crate::verify::campaign::{Campaign, STATES_MAX};
+use crate::verify::Campaign;
+use crate::verify::campaign::STATES_MAX;
 
 /// The limit if none is given, seconds.
 const SECONDS: u64 = 60;

@@ -12,8 +12,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::progress::Progress;
 use crate::cli::{console, json};
 use crate::protocol::Fault;
-use crate::verify::campaign::Campaign;
-use crate::verify::random_walk::ConfigRequest;
+use crate::verify::{Campaign, ConfigRequest};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -124,12 +123,12 @@ impl Arguments {
     fn check(&self, limits: &mut Limits) -> Campaign {
         let Arguments { entities, buckets, ticks, window, schedules, .. } = *self;
         let request =
-            ConfigRequest { entities, buckets, ticks, window, fault: self.fault.unwrap_or_default() };
+            ConfigRequest { entities, buckets, ticks, window_ticks: window, fault: self.fault.unwrap_or_default() };
         let mut campaign = Campaign { schedules_max: schedules, ..Campaign::default() };
         let is_requested = entities.is_some() || buckets.is_some() || ticks.is_some() || window.is_some();
         if self.random.is_none() && (self.states.is_some() || schedules.is_none()) {
             let is_complete = if is_requested {
-                campaign.wished(&request, &mut |campaign| limits.go_on(Phase::Requested, campaign))
+                campaign.requested(&request, &mut |campaign| limits.go_on(Phase::Requested, campaign))
             } else {
                 campaign.announced = Campaign::configs(false) + Campaign::configs(true);
                 let fault = request.fault;

@@ -55,9 +55,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         violations.push(ViolationJson {
             about: demonstration.about,
             kind: kind(demonstration.sought),
-            transitions: found.moves,
+            transitions: found.transitions,
             states: found.states,
-            trace: found.story,
+            trace: found.trace,
             end: found.end,
         });
     }
@@ -76,12 +76,12 @@ fn kind(sought: Sought) -> &'static str {
 }
 
 fn text(about: &str, sought: Sought, found: &Finding) -> String {
-    let Finding { reading, moves, states, story, end } = found;
+    let Finding { reading, transitions, states, trace, end } = found;
     format!(
-        "{} in {moves} transitions ({states} states explored, seed {})\n{about}\n{}\n  => {}\n",
+        "{} in {transitions} transitions ({states} states explored, seed {})\n{about}\n{}\n  => {}\n",
         kind(sought).to_uppercase(),
         reading.seed,
-        story.join("\n"),
+        trace.join("\n"),
         end.join("\n     ")
     )
 }

@@ -5,8 +5,7 @@ use serde::Serialize;
 use super::limits::{Stop, Stops};
 use crate::cli::format::{counted, grouped};
 use crate::protocol::Fault;
-use crate::verify::Property;
-use crate::verify::campaign::{Campaign, Counterexample};
+use crate::verify::{Campaign, Counterexample, Property};
 
 /// Everything that is reported about a check. The keys of the JSON object are the names of the fields: fields may be
 /// added, and neither renamed nor removed.
@@ -61,8 +60,8 @@ impl Outcome {
         let violation = campaign.violation.as_ref().map(|found| ViolationJson {
             property: found.violation.property.name(),
             description: found.violation.how.clone(),
-            configuration: found.world.clone(),
-            transitions: found.moves,
+            configuration: found.config.clone(),
+            transitions: found.actions,
             shortest: found.is_shortest,
             trace: found.trace.clone(),
         });
@@ -71,17 +70,17 @@ impl Outcome {
             fault: fault.unwrap_or_default().name(),
             fault_noticed: fault.map(|_| violation.is_some()),
             configurations_announced: Some(campaign.announced).filter(|count| *count > 0),
-            configurations: campaign.worlds,
+            configurations: campaign.complete,
             configurations_unfinished: campaign.unfinished,
             states_stopped_by: stops.states.map(Stop::name),
             states: campaign.states,
-            transitions: campaign.moves,
+            transitions: campaign.transitions,
             depth: campaign.depth,
             terminal_states: campaign.ends,
             schedules_announced: campaign.schedules_max,
             schedules: campaign.schedules,
             schedules_stopped_by: stops.schedules.map(Stop::name),
-            schedule_transitions: campaign.schedule_moves,
+            schedule_transitions: campaign.schedule_actions,
             schedules_given_up: campaign.given_up,
             seconds: stops.seconds,
             violation,
@@ -169,7 +168,7 @@ impl Outcome {
 
 /// The trace that leads to a violation, a line for each transition.
 pub(super) fn trace_text(found: &Counterexample) -> String {
-    let Counterexample { violation, world, moves, is_shortest, trace } = found;
+    let Counterexample { violation, config, actions, is_shortest, trace } = found;
     let which = if *is_shortest { "the shortest trace" } else { "the trace" };
-    format!("\n{world}\n{which} has {moves} transitions:\n{}\n  => {violation}", trace.join("\n"))
+    format!("\n{config}\n{which} has {actions} transitions:\n{}\n  => {violation}", trace.join("\n"))
 }
