@@ -1,5 +1,5 @@
-//! A cluster that is solved together: remotes push its bodies one by one, under the local response; then the group
-//! solver has the last word about what they do to each other and to static geometry.
+//! A cluster that is an island: remotes push its bodies one by one, under the local contact model; then the island
+//! solver solves what they do to each other and to static geometry.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::physics::{Flight, World};
 use crate::protocol::{BodyIndex, CachedContact, PartnerKey, Response, ResponseInput};
 use crate::rigid::RigidModel;
 
-/// How a cluster goes on after `tick`. `states` are those of the cluster, once remotes have pushed it; `response` is what
-/// is known of its contacts with them.
+/// How an island goes on after `tick`. `states` are those of its bodies once remotes have pushed them; `response` is
+/// what the local contact model computed for its contacts with remotes.
 pub(super) fn go_on(
     (world, islands): (&World, &IslandModel),
     spaces: &mut Workspaces,
@@ -20,46 +20,47 @@ pub(super) fn go_on(
     states: &[BodyState],
     mut response: Response<RigidModel>,
 ) -> Response<RigidModel> {
+    assert_eq!(states.len(), input.cluster.len(), "every body of the island has a state");
     response.is_resting = true;
-    // Nobody goes on from the last tick, nor before remotes have told everything.
+    // Nothing goes on from the last tick, nor before the ghosts of all remotes are final.
     if !response.complete || tick == world.time.last_tick {
         response.flights.clear();
         return response;
     }
-    let members: Vec<BodyIndex> = input.cluster.iter().map(|(place, _)| *place).collect();
-    let advanced =
-        islands.advance(spaces, &members, states, &gather_warm_start(world, &members, input.memories));
+    let members: Vec<BodyIndex> = input.cluster.iter().map(|(index, _)| *index).collect();
+    let warm_start = gather_warm_start(world, &members, input.memories);
+    let advanced = islands.advance(spaces, &members, states, &warm_start);
     let flight = |origin: &BodyState| Flight { since: tick + 1, origin: *origin };
     response.flights = members.iter().copied().zip(advanced.states.iter().map(flight)).collect();
-    let of_group = members.iter().map(|place| {
+    let of_island = members.iter().map(|index| {
         let memory = ContactCache::Group(advanced.memory.clone());
-        CachedContact { own: *place, partner: PartnerKey::Island, memory }
+        CachedContact { own: *index, partner: PartnerKey::Island, memory }
     });
-    let mut memories: Vec<CachedContact<RigidModel>> =
-        response.memories.iter().cloned().chain(of_group).collect();
-    memories.sort_unstable_by_key(CachedContact::key);
-    response.memories = memories.into();
+    let mut caches: Vec<CachedContact<RigidModel>> =
+        response.memories.iter().cloned().chain(of_island).collect();
+    caches.sort_unstable_by_key(CachedContact::key);
+    response.memories = caches.into();
     response.seen.touches += advanced.pairs;
     response.seen.new_touches += advanced.begun;
     response.seen.overlap_m = response.seen.overlap_m.max(advanced.deepest);
     response
 }
 
-/// What the group begins with.
+/// The impulses that the island starts from.
 fn gather_warm_start(
     world: &World,
     members: &[BodyIndex],
-    memories: &[CachedContact<RigidModel>],
+    caches: &[CachedContact<RigidModel>],
 ) -> Arc<IslandCache> {
-    let of = |place: BodyIndex| {
-        let at = memories.binary_search_by_key(&(place, PartnerKey::Island), CachedContact::key).ok()?;
-        memories[at].memory.group()
+    let of = |index: BodyIndex| {
+        let at = caches.binary_search_by_key(&(index, PartnerKey::Island), CachedContact::key).ok()?;
+        caches[at].memory.group()
     };
     let pair = |known: &CachedContact<RigidModel>| match known.partner {
         PartnerKey::Body(other) => Some((known.own.min(other), known.own.max(other))),
         PartnerKey::Static(id) => Some((known.own, static_partner(world, id)?)),
         PartnerKey::Island => None,
     };
-    let pairs = || memories.iter().filter_map(|known| Some((pair(known)?, known.memory.pair()?))).collect();
+    let pairs = || caches.iter().filter_map(|known| Some((pair(known)?, known.memory.pair()?))).collect();
     IslandCache::gather_warm_start(members, of, pairs)
 }

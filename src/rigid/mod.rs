@@ -1,8 +1,13 @@
-//! Rigid bodies as the protocol's dynamics: the one place where protocol and physics meet.
+//! Rigid bodies as the protocol's dynamics: the only module that knows both protocol and physics.
 
 mod cluster_contacts;
 mod island_response;
 mod model;
 
+use crate::physics::local_solver::LocalSolver;
+
 pub use model::RigidModel;
 pub(crate) use model::clear_pool_workspaces;
+
+/// The contact model of all exact executors. Another model is chosen here.
+pub(crate) type Local = LocalSolver;
