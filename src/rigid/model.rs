@@ -9,9 +9,10 @@ use crate::base::parallel;
 use crate::base::sync::{Mutex, lock};
 use crate::base::time::Tick;
 use crate::islands::{ContactCache, IslandModel};
-use crate::physics::local_solver::GhostState;
+use crate::physics::contact::ContactModel;
 use crate::physics::{BodyInput, Flight, InputKind, World, first_static_touch, first_touch};
 use crate::protocol::{BodyIndex, Cluster, Dynamics, Response, ResponseInput};
+use crate::rigid::Local;
 use crate::rigid::cluster_contacts::{self, Workspace};
 use crate::rigid::track_end::TrackEnd;
 
@@ -72,12 +73,12 @@ impl RigidModel {
 impl Dynamics for RigidModel {
     type Flight = Flight;
     type Cache = ContactCache;
-    type Ghost = GhostState;
+    type Ghost = <Local as ContactModel>::Ghost;
     type Input = BodyInput;
     type SharedTick = TrackEnd;
 
-    fn same_ghost(a: &GhostState, b: &GhostState) -> bool {
-        a.same_bits(b)
+    fn same_ghost(a: &Self::Ghost, b: &Self::Ghost) -> bool {
+        Local::same_ghost(a, b)
     }
 
     fn radius(&self, body: BodyIndex) -> f64 {
