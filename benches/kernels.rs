@@ -11,8 +11,8 @@ use anachron::internals::physics::collision::kernels::{Manifold, Placed, contact
 use anachron::internals::physics::contact::{
     ContactModel, ContactPair, PairCache, PairInput, Partner, SolverBody,
 };
-use anachron::internals::physics::shape::Cuboid;
 use anachron::internals::physics::local_solver::{GhostState, LocalSolver};
+use anachron::internals::physics::shape::Cuboid;
 use anachron::internals::physics::{
     Flight, Shape, StaticDef, World, first_static_touch, first_touch, touching, touching_static,
 };
@@ -116,13 +116,14 @@ fn response(criterion: &mut Criterion) {
     }
 }
 
-type Body<'a> = SolverBody<'a, GhostState>;
+/// A body that takes part in a solve.
+type Touching<'a> = SolverBody<'a, GhostState>;
 
 /// A pair in contact, with its static side and its contact points.
 type Contact<'a> = (ContactPair, Option<&'a StaticDef>, Manifold);
 
 /// All contacts at the end of a run, with their caches after 20 ticks of rest.
-fn settled(simulation: &Simulation) -> (Vec<Body<'_>>, Vec<Contact<'_>>, Vec<PairCache>) {
+fn settled(simulation: &Simulation) -> (Vec<Touching<'_>>, Vec<Contact<'_>>, Vec<PairCache>) {
     let mut states: Vec<BodyState> = Vec::new();
     let run = simulation.run(|frame| {
         states = frame.bodies.iter().map(|(_, state)| *state).collect();
@@ -130,9 +131,9 @@ fn settled(simulation: &Simulation) -> (Vec<Body<'_>>, Vec<Contact<'_>>, Vec<Pai
     });
     run.expect("the run finishes");
     let world = simulation.world();
-    let bodies: Vec<Body> =
+    let bodies: Vec<Touching> =
         world.bodies.iter().zip(&states).map(|(body, state)| SolverBody::new(body, *state)).collect();
-    let contacts = contacts(world, &bodies);
+    let contacts = contacts_of(world, &bodies);
     let mut caches = Vec::new();
     for _ in 0..20 {
         let mut solver = prepared(world, &bodies, &contacts, &caches);
@@ -144,7 +145,7 @@ fn settled(simulation: &Simulation) -> (Vec<Body<'_>>, Vec<Contact<'_>>, Vec<Pai
 }
 
 /// A solver that is ready to solve a tick.
-fn prepared(world: &World, bodies: &[Body], contacts: &[Contact], caches: &[PairCache]) -> LocalSolver {
+fn prepared(world: &World, bodies: &[Touching], contacts: &[Contact], caches: &[PairCache]) -> LocalSolver {
     let mut solver = LocalSolver::default();
     let input = |at: usize| {
         let (_, fixed, manifold) = &contacts[at];
@@ -155,7 +156,7 @@ fn prepared(world: &World, bodies: &[Body], contacts: &[Contact], caches: &[Pair
 }
 
 /// What touches among the bodies: pairs of bodies, then static geometry.
-fn contacts<'a>(world: &'a World, bodies: &[Body]) -> Vec<Contact<'a>> {
+fn contacts_of<'a>(world: &'a World, bodies: &[Touching]) -> Vec<Contact<'a>> {
     let mut contacts = Vec::new();
     for (a, first) in bodies.iter().enumerate() {
         for (b, second) in bodies.iter().enumerate().skip(a + 1) {

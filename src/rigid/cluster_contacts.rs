@@ -18,7 +18,9 @@ use crate::physics::collision::kernels::Manifold;
 use crate::physics::collision::verlet_list::VerletLists;
 use crate::physics::contact::{ContactModel, ContactPair, PairInput, Partner, SolverBody};
 use crate::physics::{Flight, World, touching, touching_static};
-use crate::protocol::{BodyIndex, CachedContact, GhostToSend, PartnerKey, Response, ResponseInput, ContactCounts};
+use crate::protocol::{
+    BodyIndex, CachedContact, ContactCounts, GhostToSend, PartnerKey, Response, ResponseInput,
+};
 use crate::rigid::{Local, RigidModel, island_response};
 
 /// What a pair keeps, and what a neighbour needs, under the contact model of the cluster.
@@ -323,7 +325,8 @@ impl ClusterContacts<'_> {
             };
             PairInput { manifold, fixed, cache }
         });
-        let mut counts = ContactCounts { new_contacts: new_contacts.into_inner(), ..ContactCounts::default() };
+        let mut counts =
+            ContactCounts { new_contacts: new_contacts.into_inner(), ..ContactCounts::default() };
         for Touching { a, manifold, .. } in touching {
             if self.is_own(*a) {
                 counts.contacts += 1;

@@ -159,9 +159,7 @@ pub fn find_contact(
 #[inline]
 fn is_clear_of(body: &BodyDef, state: &BodyState, object: &Placed, reach: f64) -> bool {
     match object.shape {
-        Shape::HalfSpace(plane) => {
-            (object.q * plane.normal).dot(&(state.x - object.x)) > body.radius + reach
-        }
+        Shape::HalfSpace(plane) => (object.q * plane.normal).dot(&(state.x - object.x)) > body.radius + reach,
         Shape::Sphere(_)
         | Shape::Box(_)
         | Shape::Capsule(_)
