@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::base::aabb::Aabb;
+use crate::base::ids::BodyId;
 use crate::base::parallel;
 use crate::base::sync::{Mutex, lock};
 use crate::base::time::Tick;
@@ -79,6 +80,22 @@ impl Dynamics for RigidModel {
 
     fn same_ghost(a: &Self::Ghost, b: &Self::Ghost) -> bool {
         Local::same_ghost(a, b)
+    }
+
+    fn body_id(&self, body: BodyIndex) -> BodyId {
+        self.world.bodies[body as usize].id
+    }
+
+    fn body_index(&self, id: BodyId) -> Option<BodyIndex> {
+        self.world.bodies.index_of(id).map(|index| index as BodyIndex)
+    }
+
+    fn rename_in_cache(cache: &mut ContactCache, rename: &mut dyn FnMut(BodyIndex) -> BodyIndex) {
+        cache.rename_bodies(rename);
+    }
+
+    fn rename_in_input(input: &mut BodyInput, rename: &mut dyn FnMut(BodyIndex) -> BodyIndex) {
+        input.body = rename(input.body);
     }
 
     fn radius(&self, body: BodyIndex) -> f64 {
