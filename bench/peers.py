@@ -6,8 +6,8 @@
 PEERS is a program that takes `--engine E --scene S --n N --threads T --dt 1/60 --seconds S` and prints one JSON
 object with `wall_s`, `ke_ratio` and `max_overlap`. anachron runs at its own tick of 1/240 s; the others run at 1/60 s
 with their default settings, sleeping off. The others put out nothing; anachron evaluates and hashes 60 frames per
-second, or one with `--ways "--set ticks_per_frame=240"`. Building and taking down a scene counts for nobody. Every row
-prints energy and worst overlap of both sides, so that nobody wins by computing less.
+second, or one with `--ways "--set ticks_per_frame=240"`. Building and taking down a scene is not
+counted. Every row prints energy and worst overlap of both sides, so that less computation shows.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def ask(command, patience_s):
 
 
 def contenders(options, peers_scene, scene, bodies, seconds):
-    """Who takes part: name and command."""
+    """The contenders: name and command."""
     ours = [options.anachron, "run", *scene, "--bodies", str(bodies), "--seconds", str(seconds), "--json", "--quiet"]
     for how in options.ways:
         yield f"anachron {how}", [*ours, *how.split()]
@@ -63,26 +63,26 @@ def contenders(options, peers_scene, scene, bodies, seconds):
 
 
 def measure(options, entry):
-    """Interleaved repetitions of one scene: wall seconds per simulated second, energy and overlap of everybody."""
+    """Interleaved repetitions of one scene: wall seconds per simulated second, energy and overlap of each contender."""
     name, peers_scene, scene, bodies, seconds, target = entry
     taking_part = dict(contenders(options, peers_scene, scene, bodies, seconds))
-    runs = {who: [] for who in taking_part}
+    runs = {contender: [] for contender in taking_part}
     for _ in range(options.repeat):
-        for who, command in taking_part.items():
-            told = ask(command, options.patience) if runs[who] is not None else None
+        for contender, command in taking_part.items():
+            told = ask(command, options.patience) if runs[contender] is not None else None
             if told is None:
-                runs[who] = None
+                runs[contender] = None
             else:
-                runs[who].append(told)
+                runs[contender].append(told)
     rows = {}
-    for who, all_told in runs.items():
+    for contender, all_told in runs.items():
         if not all_told:
             continue
         walls = [stepping_s(told) / seconds for told in all_told]
         last = all_told[-1]
-        energy = last["energy_drift"] if who.startswith("anachron") else (last.get("ke_ratio") or 1.0) - 1.0
-        overlap = last["max_overlap_m"] if who.startswith("anachron") else last.get("max_overlap")
-        rows[who] = {
+        energy = last["energy_drift"] if contender.startswith("anachron") else (last.get("ke_ratio") or 1.0) - 1.0
+        overlap = last["max_overlap_m"] if contender.startswith("anachron") else last.get("max_overlap")
+        rows[contender] = {
             "median": statistics.median(walls),
             "low": min(walls),
             "high": max(walls),
@@ -108,12 +108,12 @@ def table(results):
         "|---|---|---|---:|---:|",
     ]
     for result in results:
-        ours = {who: row for who, row in result["rows"].items() if who.startswith("anachron")}
-        theirs = {who: row for who, row in result["rows"].items() if not who.startswith("anachron")}
+        ours = {contender: row for contender, row in result["rows"].items() if contender.startswith("anachron")}
+        theirs = {contender: row for contender, row in result["rows"].items() if not contender.startswith("anachron")}
         if not ours or not theirs:
             continue
-        us = min(ours, key=lambda who: ours[who]["median"])
-        them = min(theirs, key=lambda who: theirs[who]["median"])
+        us = min(ours, key=lambda contender: ours[contender]["median"])
+        them = min(theirs, key=lambda contender: theirs[contender]["median"])
         ratio = theirs[them]["median"] / ours[us]["median"]
         lines.append(
             f"| {result['scene']} | {us.removeprefix('anachron ')}: {told(ours[us])} | {them}: {told(theirs[them])} "
@@ -131,7 +131,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2, help="most threads of the others")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--patience", type=float, default=600.0, help="seconds a run may take")
-    parser.add_argument("--only", help="scenes whose name contains this")
+    parser.add_argument("--only", help="scenes with this in their name")
     parser.add_argument("--out", help="keep all figures in this JSON file")
     options = parser.parse_args()
     options.ways = options.ways or [""]

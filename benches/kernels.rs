@@ -5,7 +5,6 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use anachron::Simulation;
 use anachron::internals::base::math::{Vec3, rotation_exp};
 use anachron::internals::base::state::BodyState;
 use anachron::internals::physics::collision::kernels::{Manifold, Placed, contact};
@@ -13,11 +12,13 @@ use anachron::internals::physics::contact::{
     ContactModel, ContactPair, PairCache, PairInput, Partner, SolverBody,
 };
 use anachron::internals::physics::local_solver::{GhostState, LocalSolver};
+use anachron::internals::physics::shape::Cuboid;
 use anachron::internals::physics::{
     Flight, Shape, StaticDef, World, first_static_touch, first_touch, touching, touching_static,
 };
 use anachron::scenarios::{Request, build};
 use anachron::scene::{self, Body, Scene, StaticObject};
+use anachron::{Simulation, SyncMode};
 use criterion::{BatchSize, Criterion};
 
 fn main() {
@@ -68,8 +69,8 @@ fn first_touches(criterion: &mut Criterion) {
         thrown(ball.clone(), [6.0, 5.2, 0.0], [-4.0, 0.0, 0.0]),
         thrown(ball, [0.0, 5.0, 9.0], [4.0, 0.0, 0.1]),
     ];
-    let lvt_min = StaticObject::new(scene::Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3]);
-    let world = world(&Scene { bodies, statics: vec![lvt_min], ..Scene::default() });
+    let floor = StaticObject::new(scene::Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3]);
+    let world = world(&Scene { bodies, statics: vec![floor], ..Scene::default() });
     let flights: Vec<Flight> = (0..3).map(|body| flight(&world, body)).collect();
     for (name, other) in [("first touch/balls that meet", 1), ("first touch/balls that miss", 2)] {
         criterion.bench_function(name, |bench| {
@@ -77,13 +78,13 @@ fn first_touches(criterion: &mut Criterion) {
             bench.iter(|| first_touch(&world, a, b, black_box(0), 256));
         });
     }
-    criterion.bench_function("first touch/ball on a lvt_min", |bench| {
+    criterion.bench_function("first touch/ball on a floor", |bench| {
         bench.iter(|| first_static_touch(&world, (&world.bodies[0], &flights[0]), black_box(0), 512));
     });
 }
 
 fn contacts(criterion: &mut Criterion) {
-    let cube = Shape::Box { half: Vec3::new(0.5, 0.5, 0.5) };
+    let cube = Shape::Box(Cuboid { half: Vec3::new(0.5, 0.5, 0.5) });
     let poses = [
         ("contact/box on box, face on face", Vec3::new(0.1, 0.999, 0.2), Vec3::new(0.0, 0.3, 0.0)),
         ("contact/box on box, edge on edge", Vec3::new(0.0, 1.4, 0.0), Vec3::new(0.78, 0.4, 0.2)),
@@ -102,7 +103,7 @@ fn response(criterion: &mut Criterion) {
         let request =
             Request { sets: vec![("shape".into(), shape.into())], seconds: Some(2.0), ..Request::default() };
         let simulation = Simulation::new(&build("stack", &request).expect("the scenario exists"));
-        let simulation = simulation.expect("the scenario is valid");
+        let simulation = simulation.expect("the scenario is valid").sync(SyncMode::Sequential);
         let world = simulation.world();
         let (bodies, contacts, caches) = settled(&simulation);
         criterion.bench_function(&format!("response/one tick of a resting stack of 10, {shape}"), |bench| {
@@ -115,13 +116,13 @@ fn response(criterion: &mut Criterion) {
     }
 }
 
-type Body<'a> = SolverBody<'a, GhostState>;
+type TickBody<'a> = SolverBody<'a, GhostState>;
 
 /// A pair in contact, with its static side and its contact points.
 type Contact<'a> = (ContactPair, Option<&'a StaticDef>, Manifold);
 
 /// All contacts at the end of a run, with their caches after 20 ticks of rest.
-fn settled(simulation: &Simulation) -> (Vec<Body<'_>>, Vec<Contact<'_>>, Vec<PairCache>) {
+fn settled(simulation: &Simulation) -> (Vec<TickBody<'_>>, Vec<Contact<'_>>, Vec<PairCache>) {
     let mut states: Vec<BodyState> = Vec::new();
     let run = simulation.run(|frame| {
         states = frame.bodies.iter().map(|(_, state)| *state).collect();
@@ -129,9 +130,9 @@ fn settled(simulation: &Simulation) -> (Vec<Body<'_>>, Vec<Contact<'_>>, Vec<Pai
     });
     run.expect("the run finishes");
     let world = simulation.world();
-    let bodies: Vec<Body> =
+    let bodies: Vec<TickBody> =
         world.bodies.iter().zip(&states).map(|(body, state)| SolverBody::new(body, *state)).collect();
-    let contacts = contacts(world, &bodies);
+    let contacts = find_contacts(world, &bodies);
     let mut caches = Vec::new();
     for _ in 0..20 {
         let mut solver = prepared(world, &bodies, &contacts, &caches);
@@ -143,7 +144,7 @@ fn settled(simulation: &Simulation) -> (Vec<Body<'_>>, Vec<Contact<'_>>, Vec<Pai
 }
 
 /// A solver that is ready to solve a tick.
-fn prepared(world: &World, bodies: &[Body], contacts: &[Contact], caches: &[PairCache]) -> LocalSolver {
+fn prepared(world: &World, bodies: &[TickBody], contacts: &[Contact], caches: &[PairCache]) -> LocalSolver {
     let mut solver = LocalSolver::default();
     let input = |at: usize| {
         let (_, fixed, manifold) = &contacts[at];
@@ -154,7 +155,7 @@ fn prepared(world: &World, bodies: &[Body], contacts: &[Contact], caches: &[Pair
 }
 
 /// What touches among the bodies: pairs of bodies, then static geometry.
-fn contacts<'a>(world: &'a World, bodies: &[Body]) -> Vec<Contact<'a>> {
+fn find_contacts<'a>(world: &'a World, bodies: &[TickBody]) -> Vec<Contact<'a>> {
     let mut contacts = Vec::new();
     for (a, first) in bodies.iter().enumerate() {
         for (b, second) in bodies.iter().enumerate().skip(a + 1) {

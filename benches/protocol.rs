@@ -46,7 +46,7 @@ fn buckets(criterion: &mut Criterion) {
                 || filled_with(count),
                 |(bucket, span, newcomer)| {
                     let mut seen = 0;
-                    bucket.visit(black_box(span), newcomer.entity, (0, 60, 0), |_| seen += 1);
+                    bucket.visit(black_box(span), newcomer.version.entity, (0, 60, 0), |_| seen += 1);
                     bucket.add(Entry::new(*span, newcomer.clone()));
                     seen
                 },
@@ -58,7 +58,7 @@ fn buckets(criterion: &mut Criterion) {
             bench.iter_batched_ref(
                 || filled_with(count),
                 |(bucket, span, newcomer)| {
-                    bucket.visit(black_box(span), newcomer.entity, (61, 120, 61), |_| ());
+                    bucket.visit(black_box(span), newcomer.version.entity, (61, 120, 61), |_| ());
                     bucket.len()
                 },
                 BatchSize::SmallInput,

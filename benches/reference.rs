@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use anachron::Simulation;
 use anachron::scenarios::{Request, build};
+use anachron::{Simulation, SyncMode};
 use criterion::{Criterion, Throughput};
 
 /// What is run: scenario, bodies, ticks.
@@ -30,7 +30,7 @@ fn main() {
         let request =
             Request { bodies: Some(bodies), seconds: Some(f64::from(ticks) / 240.0), ..Request::default() };
         let scene = build(scenario, &request).expect("the scenario exists");
-        let simulation = Simulation::new(&scene).expect("the scenario is valid");
+        let simulation = Simulation::new(&scene).expect("the scenario is valid").sync(SyncMode::Sequential);
         group.throughput(Throughput::Elements(u64::from(bodies) * u64::from(ticks)));
         group.bench_function(format!("{scenario} {bodies}, ticks {ticks}"), |bench| {
             bench.iter(|| simulation.run(|_| ControlFlow::Continue(())));

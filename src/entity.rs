@@ -1,20 +1,24 @@
-//! The entity as an actor: mailbox, protocol, `do_send`. It decides nothing.
+//! The entity as an actor: mailbox, driver, effects. It decides nothing.
 //!
-//! Every handler runs to its end without waiting. A panic in one ends the run with an error that names body and
-//! tick; it never leaves the others waiting for an answer.
+//! Every handler runs to its end without waiting. A panic in one ends the run with an error that names body and tick; it
+//! never leaves other entities waiting for an acknowledgement.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::vec::Drain;
 
 use actix::prelude::*;
 
 use crate::base::panics::panic_message;
 use crate::base::parallel;
 use crate::base::time::Tick;
-use crate::executor::timewarp::{Failure, Runtime};
-use crate::protocol::{Entity, EntityId, Message as Letter, Outbox, Plan, Stats, Step, WriteResult};
+use crate::protocol::{
+    BodyIndex, Driver, Entity, EntityId, Handled, Message as ProtocolMessage, Next, Plan, Shell,
+    StartedFlight, VirtualTimes, WriteResult,
+};
 use crate::rigid::RigidModel;
-use crate::runtime::inputs::Entry;
+use crate::runtime::inputs::QueuedInput;
+use crate::runtime::network::{Failure, Network};
 use crate::runtime::task_graph::{Note, Occasion};
 use crate::runtime::trace::Phase;
 
@@ -23,102 +27,102 @@ use crate::runtime::trace::Phase;
 #[rtype(result = "()")]
 pub(crate) struct Deliver {
     pub from: EntityId,
-    pub message: Letter<RigidModel>,
+    pub message: ProtocolMessage<RigidModel>,
 }
 
-/// Somebody outside acts on a body of yours, and holds global virtual time at a tick until that has arrived.
+/// An input for a body of the entity. It pins GVT at a tick until it has taken effect.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Act {
-    pub held: Tick,
-    pub entry: Entry,
+pub(crate) struct DeliverInput {
+    pub pinned: Tick,
+    pub entry: QueuedInput,
 }
 
-/// Do what you may do.
+/// Poll, now that everything that arrived earlier has been handled.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct StepNow;
+pub(crate) struct Poll;
 
-/// What you waited for has happened.
+/// The lowest LVT has reached the tick the entity waited for.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct WakeUp;
 
-/// The table's answer to a plan, when its buckets are actors.
+/// The table's reply to a plan, where buckets are actors.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct TableAnswer {
+pub(crate) struct TableReply {
     pub plan: Plan<RigidModel>,
-    pub written: WriteResult<RigidModel>,
+    pub reply: WriteResult<RigidModel>,
 }
 
-/// Say what you have done, and what state you are in.
+/// Report what has been done, and in which state the entity is.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct ReportNow {
-    /// The run is over and complete: fossil_collect everything.
+    /// The run is over and complete: commit everything.
     pub finished: bool,
-}
-
-/// So many of those who are farthest behind are told about when a run stalls.
-const BEHIND_MAX: usize = 12;
-
-/// What several entities have done, and where those stand that are farthest behind.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct EntityReport {
-    pub entities: usize,
-    pub stats: Stats,
-    pub behind: Vec<(Tick, String)>,
-}
-
-impl EntityReport {
-    pub fn note(&mut self, stats: &Stats, behind: Option<(Tick, String)>) {
-        self.entities += 1;
-        self.stats.add(stats);
-        self.behind.extend(behind);
-        if self.behind.len() > 2 * BEHIND_MAX {
-            self.keep_farthest();
-        }
-    }
-
-    pub fn add(&mut self, other: &EntityReport) {
-        self.entities += other.entities;
-        self.stats.add(&other.stats);
-        self.behind.extend(other.behind.iter().cloned());
-        self.keep_farthest();
-    }
-
-    fn keep_farthest(&mut self) {
-        self.behind.sort();
-        self.behind.truncate(BEHIND_MAX);
-    }
 }
 
 /// One entity as an actor.
 pub(crate) struct EntityActor {
-    entity: Entity<RigidModel>,
-    runtime: Arc<Runtime>,
+    driver: Driver<RigidModel>,
+    network: Arc<Network>,
     arbiter: usize,
-    out: Outbox<RigidModel>,
-    /// A `StepNow` to itself is on its way.
+    /// A [`Poll`] to itself is on its way.
     scheduled: bool,
     /// The tick it is registered to be woken at.
     waiting_for: Option<Tick>,
-    /// Whether the runtime counts it among those that are done.
+    /// Whether the network counts it among the entities that are done.
     done: bool,
-    /// Since when it has been doing what it is doing; nothing if nobody wants to know.
+    /// When the phase that runs began, if the run is traced.
     since: Option<u64>,
     /// What the handler that runs has done, if the task graph is recorded.
     note: Note,
 }
 
+/// Performs effects: the log and virtual time in shared memory, messages through the network.
+struct ActorShell<'a> {
+    id: EntityId,
+    network: &'a Network,
+    note: &'a mut Note,
+    gvt_may_rise: bool,
+    unpinned: bool,
+}
+
+impl Shell<RigidModel> for ActorShell<'_> {
+    fn retract_flights(&mut self, flights: Drain<'_, (BodyIndex, Tick)>) {
+        flights.for_each(|(body, after)| self.network.shared.log.retract(body, after));
+    }
+
+    fn start_flights(&mut self, flights: Drain<'_, StartedFlight<RigidModel>>) {
+        self.network.shared.log.start(flights);
+    }
+
+    fn move_lvt(&mut self, from: Option<Tick>, to: Option<Tick>) {
+        self.gvt_may_rise |= self.network.shared.gvt.shift(from, to);
+    }
+
+    fn send(&mut self, to: EntityId, message: ProtocolMessage<RigidModel>) {
+        if self.network.graph().is_some() {
+            self.note.sent.push(to);
+        }
+        self.network.transport().deliver(self.id, to, message);
+    }
+
+    fn unpin(&mut self, pinned: Tick) {
+        self.gvt_may_rise |= self.network.shared.gvt.remove(pinned);
+        self.unpinned = true;
+    }
+}
+
 impl EntityActor {
-    pub fn new(entity: Entity<RigidModel>, runtime: Arc<Runtime>, arbiter: usize) -> Self {
+    pub fn new(entity: Entity<RigidModel>, network: Arc<Network>, arbiter: usize) -> Self {
+        network.shared.directory.place(entity.id(), arbiter);
         EntityActor {
-            entity,
-            runtime,
+            driver: Driver::new(entity),
+            network,
             arbiter,
-            out: Outbox::default(),
             scheduled: false,
             waiting_for: None,
             done: false,
@@ -127,117 +131,112 @@ impl EntityActor {
         }
     }
 
-    /// Where it stands, in words.
-    fn whereabouts(&self) -> String {
+    fn id(&self) -> EntityId {
+        self.driver.entity().id()
+    }
+
+    /// Its state in words, for the message about a stall.
+    fn describe(&self) -> String {
+        let entity = self.driver.entity();
+        let waits = match (entity.pending_ack_count(), self.waiting_for) {
+            (0, None) => "nothing".to_owned(),
+            (0, Some(tick)) => format!("the lowest LVT to reach tick {tick}"),
+            (acks, _) => format!("{acks} acknowledgements"),
+        };
         format!(
-            "{} (body {}) at tick {}, phase {}, pending_ack_count {} answers, keeps {} segments",
-            self.entity.id(),
-            self.runtime.shared.model.world.bodies[self.entity.body() as usize].id.0,
-            self.entity.lvt(),
-            self.entity.phase(),
-            self.entity.pending_ack_count(),
-            self.entity.segments()
+            "{} ({}) on arbiter {} at tick {}, phase {}, waits for {waits}, keeps {} segments",
+            entity.id(),
+            self.network.shared.model.world.bodies[entity.body() as usize].id,
+            self.network.shared.directory.arbiter(entity.id()).unwrap_or(self.arbiter),
+            entity.lvt(),
+            entity.phase(),
+            entity.segments()
         )
     }
 
     /// Runs a handler unless the run is being ended; a panic ends it.
     fn guarded(&mut self, occasion: Occasion, act: impl FnOnce(&mut Self)) {
-        if self.runtime.is_ending() {
+        if self.network.is_ending() {
             return;
         }
-        let begun = self.runtime.trace_now();
-        let lvt = self.entity.lvt();
+        let begun = self.network.trace_now();
+        let lvt = self.driver.entity().lvt();
         self.since = begun;
-        let segments = self.entity.segments();
+        let segments = self.driver.entity().segments();
         let caught = catch_unwind(AssertUnwindSafe(|| act(self)));
-        self.runtime.core_counters(self.arbiter).kept(segments, self.entity.segments());
+        self.network.counters(self.arbiter).kept(segments, self.driver.entity().segments());
         self.mark(Phase::Send);
-        if let (Some(graph), Some(begun), Some(now)) = (self.runtime.graph(), begun, self.since) {
-            let moved = (lvt, self.entity.lvt());
-            graph.ran(self.entity.id(), &occasion, moved, now.saturating_sub(begun), &mut self.note);
+        if let (Some(graph), Some(begun), Some(now)) = (self.network.graph(), begun, self.since) {
+            let moved = (lvt, self.driver.entity().lvt());
+            graph.ran(self.id(), &occasion, moved, now.saturating_sub(begun), &mut self.note);
             self.note = Note::default();
         }
         if let Err(payload) = caught {
-            let text = panic_message(&*payload);
-            let body = self.runtime.shared.model.world.bodies[self.entity.body() as usize].id;
-            let tick = self.entity.lvt();
-            self.runtime.end(Some(Failure::Panic { body, tick, text: text.to_owned() }));
+            let entity = self.driver.entity();
+            let body = self.network.shared.model.world.bodies[entity.body() as usize].id;
+            let text = panic_message(&*payload).to_owned();
+            self.network.end(Some(Failure::Panic { body, tick: entity.lvt(), text }));
         }
     }
 
-    /// What it did until now was `phase`; something else begins.
+    /// What was done until now belongs to `phase`; another phase begins.
     fn mark(&mut self, phase: Phase) {
         if let Some(since) = self.since {
-            let who = (Some(self.entity.id()), self.entity.lvt());
-            self.since = self.runtime.trace(self.arbiter, phase, who, since);
+            let at = (Some(self.id()), self.driver.entity().lvt());
+            self.since = self.network.trace(self.arbiter, phase, at, since);
         }
     }
 
-    /// Sends itself a `StepNow`, behind everything that is already in its mailbox.
+    /// Sends itself a [`Poll`], behind everything that is already in its mailbox.
     fn schedule(&mut self) {
         if !self.scheduled {
             self.scheduled = true;
             self.note.self_stepped = true;
-            self.runtime.core_counters(self.arbiter).self_stepped();
-            self.runtime.step_later(self.entity.id());
+            self.network.counters(self.arbiter).self_stepped();
+            self.network.transport().poll(self.id());
         }
     }
 
-    fn step(&mut self) {
-        let runtime = self.runtime.clone();
-        let shared = &runtime.shared;
-        let now = shared.lvt_histogram.times();
-        self.entity.fossil_collect(now.gvt);
-        if let Some(directory) = &shared.directory {
-            self.entity.recluster(directory, &shared.limits, now, &mut self.out);
-        }
-        let responses = self.entity.stats().responses;
-        let mut limits = shared.throttle.limits();
-        let membership = shared.epochs.as_ref().map(|epochs| &epochs.membership);
-        let moved = membership
-            .and_then(|membership| self.entity.apply_membership(membership, &mut limits, now, &mut self.out));
-        let step = match moved {
-            Some(step) => step,
-            None => parallel::install(self.entity.members().len(), || {
-                self.entity.step(&shared.model, &limits, now, &mut self.out)
-            }),
-        };
-        let has_responded = self.entity.stats().responses > responses;
+    fn poll(&mut self) {
+        let network = self.network.clone();
+        let context = network.context();
+        let responses = self.driver.entity().stats().responses;
+        let bodies = self.driver.entity().members().len();
+        let handled = parallel::install(bodies, || self.driver.poll(&network.shared.model, &context));
+        let has_responded = self.driver.entity().stats().responses > responses;
         self.mark(if has_responded { Phase::Respond } else { Phase::Step });
-        match step {
-            Step::Write(plan) => match runtime.write(plan, now.gvt) {
-                Some((plan, written)) => {
-                    self.entity.written(plan, written, &mut self.out);
-                    self.has_written(now.lvt_min);
-                    self.mark(Phase::Write);
-                    self.carry_out();
-                    match self.entity.waits_for(&limits, now) {
-                        Some(tick) => self.wait_for(tick),
-                        None => self.schedule(),
-                    }
+        match self.perform(handled) {
+            Next::Write(plan) => {
+                let Some((plan, reply)) = network.write(plan, context.times.gvt) else { return };
+                let handled = self.driver.on_table_reply(plan, reply);
+                self.has_written(context.times);
+                self.mark(Phase::Write);
+                let next = self.perform(handled);
+                // Saves the poll that would only say so.
+                match self.driver.awaits_lvt_min(&context) {
+                    Some(tick) => self.wait_for(tick),
+                    None => self.follow(next),
                 }
-                None => self.carry_out(),
-            },
-            Step::AwaitLvtMin(tick) => {
-                self.carry_out();
-                self.wait_for(tick);
             }
-            Step::AwaitAcks => self.carry_out(),
-            Step::Done => {
-                if let Some(directory) = &shared.directory {
-                    self.entity.publish_size(directory);
-                }
-                self.carry_out();
-            }
+            next => self.follow(next),
         }
     }
 
-    /// Has itself woken when the lowest local virtual time ranges a tick.
+    /// Does what comes next after a handler.
+    fn follow(&mut self, next: Next<RigidModel>) {
+        match next {
+            Next::Poll => self.schedule(),
+            Next::AwaitLvtMin(tick) => self.wait_for(tick),
+            Next::AwaitAcks | Next::Done => {}
+            Next::Write(_) | Next::Forward { .. } => unreachable!("invariant: handled where it can come"),
+        }
+    }
+
+    /// Has itself woken when the lowest LVT reaches a tick.
     fn wait_for(&mut self, tick: Tick) {
-        let is_registered =
-            self.waiting_for == Some(tick) && self.runtime.shared.lvt_histogram.times().lvt_min < tick;
+        let is_registered = self.waiting_for == Some(tick) && self.network.shared.gvt.times().lvt_min < tick;
         self.note.waits_for = Some(tick);
-        if is_registered || self.runtime.wait(self.arbiter, self.entity.id(), tick) {
+        if is_registered || self.network.wait(self.arbiter, self.id(), tick) {
             self.waiting_for = Some(tick);
         } else {
             self.waiting_for = None;
@@ -245,34 +244,34 @@ impl EntityActor {
         }
     }
 
-    fn has_written(&mut self, lvt_min: Tick) {
-        let ahead = self.entity.lvt().saturating_sub(lvt_min);
-        self.runtime.core_counters(self.arbiter).stepped(ahead, &self.entity);
+    fn has_written(&mut self, times: VirtualTimes) {
+        let ahead = self.driver.entity().lvt().saturating_sub(times.lvt_min);
+        self.network.counters(self.arbiter).stepped(ahead, self.driver.entity());
     }
 
-    /// Does what the last handler wanted done: lvt_histogram first, then messages.
-    fn carry_out(&mut self) {
-        let id = self.entity.id();
-        let gvt_may_move = self.runtime.shared.apply(&mut self.out);
-        let done = self.entity.is_done(&self.runtime.shared.limits);
+    /// Performs the effects of a handler, and keeps the count of entities that are not done.
+    fn perform(&mut self, handled: Handled<RigidModel>) -> Next<RigidModel> {
+        let network = self.network.clone();
+        let done = self.driver.entity().is_done(&network.shared.limits);
         let was_done = std::mem::replace(&mut self.done, done);
+        // Before its messages leave: the count must not reach zero while one is on its way.
         if was_done && !done {
-            self.runtime.not_done();
+            network.not_done();
         }
-        if self.runtime.graph().is_some() {
-            self.note.sent.extend(self.out.messages.iter().map(|(to, _)| *to));
-        }
-        for (to, message) in self.out.messages.drain(..) {
-            self.runtime.send(to, Deliver { from: id, message });
-        }
-        if gvt_may_move {
+        let id = self.id();
+        let mut shell =
+            ActorShell { id, network: &network, note: &mut self.note, gvt_may_rise: false, unpinned: false };
+        let next = self.driver.perform(handled, &mut shell);
+        let ActorShell { gvt_may_rise, unpinned, .. } = shell;
+        if gvt_may_rise {
             self.mark(Phase::Send);
-            self.runtime.advance();
+            network.advance();
             self.mark(Phase::Gvt);
         }
-        if done && !was_done {
-            self.runtime.one_done();
+        for _ in 0..u8::from(done && !was_done) + u8::from(unpinned) {
+            network.one_done();
         }
+        next
     }
 }
 
@@ -280,13 +279,13 @@ impl Actor for EntityActor {
     type Context = Context<Self>;
 }
 
-impl Handler<StepNow> for EntityActor {
+impl Handler<Poll> for EntityActor {
     type Result = ();
 
-    fn handle(&mut self, _: StepNow, _: &mut Context<Self>) {
+    fn handle(&mut self, _: Poll, _: &mut Context<Self>) {
         self.scheduled = false;
-        self.runtime.core_counters(self.arbiter).asked();
-        self.guarded(Occasion::Asked, Self::step);
+        self.network.counters(self.arbiter).asked();
+        self.guarded(Occasion::Asked, Self::poll);
     }
 }
 
@@ -294,11 +293,11 @@ impl Handler<WakeUp> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, _: WakeUp, _: &mut Context<Self>) {
-        self.runtime.core_counters(self.arbiter).asked();
+        self.network.counters(self.arbiter).asked();
         self.guarded(Occasion::Asked, |this| {
-            // The lowest local virtual time may have fallen again: then it must be registered anew.
+            // The lowest LVT may have fallen again: then it must be registered anew.
             this.waiting_for = None;
-            this.step();
+            this.poll();
         });
     }
 }
@@ -306,48 +305,43 @@ impl Handler<WakeUp> for EntityActor {
 impl Handler<Deliver> for EntityActor {
     type Result = ();
 
-    fn handle(&mut self, message: Deliver, _: &mut Context<Self>) {
-        self.runtime.core_counters(self.arbiter).heard(&message.message);
-        self.guarded(Occasion::Mail(message.from), |this| {
-            let phase = Phase::of(&message.message);
-            this.entity.handle(message.from, message.message, &mut this.out);
+    fn handle(&mut self, Deliver { from, message }: Deliver, _: &mut Context<Self>) {
+        self.network.counters(self.arbiter).heard(&message);
+        self.guarded(Occasion::Mail(from), |this| {
+            let phase = Phase::of(&message);
+            let handled = this.driver.on_message(from, message);
             this.mark(phase);
-            this.carry_out();
-            this.schedule();
+            let next = this.perform(handled);
+            this.follow(next);
         });
     }
 }
 
-impl Handler<Act> for EntityActor {
+impl Handler<DeliverInput> for EntityActor {
     type Result = ();
 
-    fn handle(&mut self, message: Act, _: &mut Context<Self>) {
+    fn handle(&mut self, DeliverInput { pinned, entry }: DeliverInput, _: &mut Context<Self>) {
         self.guarded(Occasion::Asked, |this| {
-            let Act { held, entry } = message;
-            match this.entity.act(entry.tick, entry.number, entry.action, &mut this.out) {
-                Some(forward) => this.runtime.send_on(forward.to, Act { held, entry }),
-                None => {
-                    this.carry_out();
-                    // Only now, when what it did is counted, may global virtual time move on.
-                    this.runtime.release(held);
-                    this.schedule();
-                }
+            let handled = this.driver.on_input(entry.tick, entry.number, entry.input, Some(pinned));
+            match this.perform(handled) {
+                Next::Forward { to, .. } => this.network.transport().deliver_input(to, pinned, entry),
+                next => this.follow(next),
             }
         });
     }
 }
 
-impl Handler<TableAnswer> for EntityActor {
+impl Handler<TableReply> for EntityActor {
     type Result = ();
 
-    fn handle(&mut self, answer: TableAnswer, _: &mut Context<Self>) {
-        self.runtime.core_counters(self.arbiter).table_answered();
+    fn handle(&mut self, TableReply { plan, reply }: TableReply, _: &mut Context<Self>) {
+        self.network.counters(self.arbiter).table_replied();
         self.guarded(Occasion::Asked, |this| {
-            this.entity.written(answer.plan, answer.written, &mut this.out);
-            this.has_written(this.runtime.shared.lvt_histogram.times().lvt_min);
+            let handled = this.driver.on_table_reply(plan, reply);
+            this.has_written(this.network.shared.gvt.times());
             this.mark(Phase::Table);
-            this.carry_out();
-            this.schedule();
+            let next = this.perform(handled);
+            this.follow(next);
         });
     }
 }
@@ -355,11 +349,13 @@ impl Handler<TableAnswer> for EntityActor {
 impl Handler<ReportNow> for EntityActor {
     type Result = ();
 
-    fn handle(&mut self, request: ReportNow, _: &mut Context<Self>) {
-        let behind = (!request.finished).then(|| (self.entity.lvt(), self.whereabouts()));
-        let runtime = self.runtime.clone();
-        let stats =
-            if request.finished { self.entity.finish(&runtime.shared.model) } else { *self.entity.stats() };
-        self.runtime.report(self.arbiter, &stats, behind);
+    fn handle(&mut self, ReportNow { finished }: ReportNow, _: &mut Context<Self>) {
+        let behind = (!finished).then(|| (self.driver.entity().lvt(), self.describe()));
+        let network = self.network.clone();
+        let stats = match finished {
+            true => self.driver.finish(&network.shared.model),
+            false => *self.driver.entity().stats(),
+        };
+        network.report(self.arbiter, &stats, behind);
     }
 }

@@ -1,15 +1,37 @@
-//! The GVT aggregator: commits the frames that global virtual time has passed, in order, each once, and lets go of what
-//! no frame will need.
+//! The GVT aggregator: follows global virtual time, commits the frames it has passed, in order, each once, and collects
+//! what no frame will need (fossil collection of the table and of the flight log).
+//!
+//! GVT itself is kept by a service behind [`GvtService`](crate::protocol::GvtService); entities collect their own
+//! histories when they are polled.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, RecvTimeoutError};
 
 use crate::base::frame::Frame;
 use crate::base::time::Tick;
 use crate::runtime::error::RunError;
+use crate::runtime::network::{Network, Notice};
 use crate::runtime::shared::Shared;
+use crate::runtime::stats::{MemorySampler, thread_cpu};
+use crate::runtime::trace::Phase;
 
-/// Hands out frames as global virtual time passes them.
+/// The table is swept once in this many ticks. Not tuned.
+const SWEEP_TICKS: Tick = 64;
+/// If frames are rarer than this many ticks, the log is cleared between them. Not tuned.
+const CLEAR_TICKS: Tick = 16;
+/// Frames that may be committed but not yet taken, so that memory stays bounded if the caller is slow. Not tuned.
+const FRAMES_AHEAD: u64 = 256;
+/// A run in which no work at all is done for this long has stalled.
+const STALL: Duration = Duration::from_secs(30);
+
+/// Takes committed frames.
+pub(crate) type Sink<'a> = &'a mut dyn FnMut(Frame) -> ControlFlow<()>;
+
+/// Commits frames as GVT passes them.
 pub struct GvtAggregator {
+    /// The tick of the next frame.
     next: Tick,
     /// The log was last cleared of what no frame needs at this tick.
     cleared: Tick,
@@ -19,23 +41,25 @@ pub struct GvtAggregator {
     failure: Option<RunError>,
 }
 
-/// The table is swept as often as this.
-const SWEEP_EVERY: Tick = 64;
-/// If frames are rarer than this many ticks, the log is cleared between them.
-const CLEAR_EVERY: Tick = 16;
+impl Default for GvtAggregator {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl GvtAggregator {
-    /// The tick of the next frame.
-    pub fn next(&self) -> Tick {
-        self.next
-    }
-
     /// The first frame is that of tick 0.
     pub fn new() -> Self {
         GvtAggregator { next: 0, cleared: 0, swept: 0, failure: None }
     }
 
-    /// Hands out every frame up to `gvt` that has not been handed out.
+    /// The tick of the next frame.
+    pub fn next(&self) -> Tick {
+        self.next
+    }
+
+    /// Commits every frame up to `gvt` that has not been committed, decides island membership where an epoch begins,
+    /// and collects fossils.
     pub fn emit(
         &mut self,
         shared: &Shared,
@@ -53,27 +77,94 @@ impl GvtAggregator {
             self.next += u64::from(shared.model.world.time.ticks_per_frame);
         }
         if let Some(epochs) = &shared.epochs {
-            epochs.look(&shared.model.world, &shared.log, gvt.min(shared.limits.last_tick));
+            epochs.decide(&shared.model.world, &shared.log, gvt.min(shared.limits.last_tick));
         }
-        if gvt >= self.swept + SWEEP_EVERY {
+        if gvt >= self.swept + SWEEP_TICKS {
             shared.table.sweep(gvt);
             self.swept = gvt;
         }
-        if gvt >= self.cleared + CLEAR_EVERY {
+        if gvt >= self.cleared + CLEAR_TICKS {
             shared.log.clear_before(gvt);
             self.cleared = gvt;
         }
         ControlFlow::Continue(())
     }
 
-    /// Why it broke off by itself, if it did.
+    /// Why it stopped by itself, if it did.
     pub fn failure(self) -> Result<(), RunError> {
         self.failure.map_or(Ok(()), Err)
     }
-}
 
-impl Default for GvtAggregator {
-    fn default() -> Self {
-        Self::new()
+    /// Commits frames until the run is over or `sink` breaks. An error if the run has stalled.
+    pub(crate) fn follow(
+        &mut self,
+        network: &Network,
+        notices: &Receiver<Notice>,
+        takes_inputs: bool,
+        sampler: &mut MemorySampler,
+        sink: Sink,
+    ) -> Result<ControlFlow<()>, Stalled> {
+        let shared = &network.shared;
+        let last_tick = shared.limits.last_tick;
+        let ahead = FRAMES_AHEAD * u64::from(shared.model.world.time.ticks_per_frame) + shared.limits.window;
+        // A caller that watches the frames may act on what they show: then nothing later is committed before they are
+        // taken.
+        let ceiling = |next: Tick, gvt: Tick| {
+            shared.ceiling(if takes_inputs { next } else { gvt + ahead }.min(last_tick))
+        };
+        shared.gvt.set_ceiling(shared.ceiling(if takes_inputs { 0 } else { ahead.min(last_tick) }));
+        if self.emit(shared, 0, sink).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        let mut may_act = takes_inputs;
+        let mut work_before = u64::MAX;
+        loop {
+            if may_act && self.next > last_tick {
+                may_act = false;
+                // The last frame has been shown: no input can follow from it.
+                network.one_done();
+            }
+            let gvt = shared.gvt.gvt();
+            shared.gvt.set_ceiling(ceiling(self.next, gvt));
+            network.advance();
+            let notice = notices.recv_timeout(STALL);
+            let gvt = shared.gvt.gvt();
+            let (since, cpu_before) = (network.trace_now(), network.graph().and_then(|_| thread_cpu()));
+            if self.emit(shared, gvt, sink).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            sampler.look(shared, network.slots.iter().map(|slot| &slot.counters));
+            network.trace_frames(Phase::Frames, gvt, since);
+            if let (Some(graph), Some((before, after))) = (network.graph(), cpu_before.zip(thread_cpu())) {
+                graph.took_frames(after.saturating_sub(before).as_nanos() as u64);
+            }
+            match notice {
+                Ok(Notice::Gvt) => {}
+                Ok(Notice::Over) => return Ok(self.drain(shared, sink)),
+                // A slow machine is no stall: work has been done since the last time.
+                Err(RecvTimeoutError::Timeout) if network.work_done() != work_before => {
+                    work_before = network.work_done();
+                }
+                Err(_) => return Err(Stalled),
+            }
+        }
+    }
+
+    /// Commits what is left once the run is over: entities may all be done before the last frames are taken.
+    fn drain(&mut self, shared: &Shared, sink: Sink) -> ControlFlow<()> {
+        let mut before = None;
+        loop {
+            shared.gvt.set_ceiling(shared.ceiling(shared.limits.last_tick));
+            shared.gvt.advance();
+            let gvt = shared.gvt.gvt();
+            let flow = self.emit(shared, gvt, sink);
+            if flow.is_break() || before.replace(gvt) == Some(gvt) {
+                return flow;
+            }
+        }
     }
 }
+
+/// No work has been done for a long time, and the run is not over.
+#[derive(Debug)]
+pub(crate) struct Stalled;

@@ -90,7 +90,24 @@ pub mod internals {
             $(#[allow(missing_docs)] pub mod $module { pub use crate::$module::*; })+
         };
     }
+    #[allow(missing_docs)]
+    pub mod export {
+        pub use crate::export::internals::*;
+    }
+    #[allow(missing_docs)]
+    pub mod render {
+        pub use crate::render::internals::*;
+    }
     open! { base bench executor gvt islands overlap overlap_bridge physics protocol rigid runtime tvht }
+
+    #[allow(missing_docs)]
+    pub mod verify {
+        pub use crate::verify::configs::{Family, SMALL};
+        pub use crate::verify::paper::{Sought, demonstrations, find};
+        pub use crate::verify::random_walk::choose;
+        pub use crate::verify::reference::Reference;
+        pub use crate::verify::toy_dynamics::{mix, start};
+    }
 }
 
 /// The examples of the README must work.

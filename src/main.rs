@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-/// Actors allocate and free small things all the time, often on another thread.
+/// Actors allocate and free small objects all the time, often on another thread.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long memory is kept that nobody needs, in milliseconds: for good. What goes back to the system is needed again
-/// at the next tick, and then comes in pages that the system has to clear.
+/// How long free memory is kept, in milliseconds: for good. Memory that goes back to the system is needed again at the
+/// next tick, and then comes in pages that the system has to clear.
 const KEEP_MS: std::ffi::c_long = -1;
 /// The number of mimalloc's option for that.
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;

@@ -1,56 +1,54 @@
-//! The overlap bridge: advances a world by workers that share bodies and blends what they make of them.
+//! The coordinator: an overlap-partition layer groups actors into workers for blended contact coupling.
 //!
-//! Every tick it has the workers look what touches, lets contacts move bodies between workers, weighs the copies of shared
-//! bodies, has all workers advance by one tick, and blends. It knows no threads: a [`WorkerPool`] has the workers step,
-//! one after the other or all at once, and the result is the same to the bit.
+//! Every tick it divides contact detection among the workers, lets contacts change the assignment of bodies to workers,
+//! has all workers advance by one tick, and blends the copies of shared bodies ([`crate::overlap::tick`]). It knows no
+//! threads: a [`WorkerPool`] runs the workers one after the other or all at once, with the same result to the bit.
 
 use std::sync::Arc;
 
 use crate::base::state::BodyState;
-use crate::overlap::balance::{Assignment, Case};
-use crate::overlap::blend::blend;
-use crate::overlap::cover::uncovered;
-use crate::overlap::detect::{DetectTask, DetectWorker, share as share_of};
-use crate::overlap::graph::{ConstraintGraph, Walk};
-use crate::overlap::partition::{divide, share};
-use crate::overlap::settings::{Chosen, OverlapSettings};
+use crate::overlap::balance::Assignment;
+use crate::overlap::detect::{DetectTask, DetectWorker, range_of};
+use crate::overlap::engine::{Engine, engine};
+use crate::overlap::graph::ConstraintGraph;
+use crate::overlap::partition::{divide, share_across_joints};
 use crate::overlap::step::{STATE_BYTES, StepResult, StepTask};
-use crate::overlap::weights::weigh;
-use crate::overlap::{Engine, WorkerSet, engine::engine};
+use crate::overlap::tick::{OverlapTick, TickWorkers};
+use crate::overlap::{OverlapParameters, OverlapSettings, TickReport, WorkerSet};
 use crate::physics::World;
 use crate::physics::island_solver::{
-    CollisionFilter, Detector, Impulses, IslandContact, ManifoldLists, Residual, StepCounts, WarmStart,
+    CollisionFilter, Detector, Impulses, IslandContact, ManifoldLists, Residual, WarmStart,
 };
 use crate::scene::SceneError;
 
-/// Has all workers look and carry out their orders; answers in the order of workers.
+/// Runs all workers; results are in the order of workers.
 pub trait WorkerPool {
-    /// Why it may fail.
+    /// Why a worker may fail.
     type Error;
-    /// Every worker looks who are_near.
-    fn look(&mut self, tasks: Vec<DetectTask>) -> Result<Vec<Detected>, Self::Error>;
-    /// One tick of every worker.
-    fn step(&mut self, orders: Vec<StepTask>) -> Result<Vec<StepResult>, Self::Error>;
+    /// Lets every worker test its range of candidate pairs.
+    fn detect(&mut self, tasks: Vec<DetectTask>) -> Result<Vec<Detected>, Self::Error>;
+    /// Lets every worker advance its bodies by one tick.
+    fn step(&mut self, tasks: Vec<StepTask>) -> Result<Vec<StepResult>, Self::Error>;
 }
 
-/// What a worker saw.
+/// The contacts that one worker found.
 #[derive(Clone, Default)]
 pub struct Detected {
-    /// Who are_near, ascending.
-    pub meetings: Arc<Vec<IslandContact>>,
-    /// Processor time of looking, seconds.
+    /// Contacts between bodies, ascending.
+    pub contacts: Arc<Vec<IslandContact>>,
+    /// Processor time of finding them, seconds.
     pub cpu_s: f64,
 }
 
-/// What a worker is made of.
+/// The parts of one worker.
 pub struct Worker {
-    /// Finds out who are_near.
-    pub detector_worker: DetectWorker,
-    /// Advances its bodies.
+    /// Finds contacts before a tick.
+    pub detector: DetectWorker,
+    /// Advances the worker's bodies.
     pub engine: Box<dyn Engine>,
 }
 
-/// Workers that step one after the other on the calling thread.
+/// Workers that run one after the other on the calling thread.
 pub struct SerialPool {
     workers: Vec<Worker>,
 }
@@ -58,289 +56,267 @@ pub struct SerialPool {
 impl WorkerPool for SerialPool {
     type Error = std::convert::Infallible;
 
-    fn look(&mut self, tasks: Vec<DetectTask>) -> Result<Vec<Detected>, Self::Error> {
+    fn detect(&mut self, tasks: Vec<DetectTask>) -> Result<Vec<Detected>, Self::Error> {
         let pairs = self.workers.iter_mut().zip(&tasks);
-        let seen = pairs.map(|(worker, task)| worker.detector_worker.look(task));
-        Ok(seen.map(|meetings| Detected { meetings, cpu_s: 0.0 }).collect())
+        let found = pairs.map(|(worker, task)| worker.detector.detect(task));
+        Ok(found.map(|contacts| Detected { contacts, cpu_s: 0.0 }).collect())
     }
 
-    fn step(&mut self, orders: Vec<StepTask>) -> Result<Vec<StepResult>, Self::Error> {
-        let pairs = self.workers.iter_mut().zip(orders);
-        Ok(pairs.map(|(worker, orders)| orders.carry_out(worker.engine.as_mut())).collect())
+    fn step(&mut self, tasks: Vec<StepTask>) -> Result<Vec<StepResult>, Self::Error> {
+        let pairs = self.workers.iter_mut().zip(tasks);
+        Ok(pairs.map(|(worker, task)| task.run(worker.engine.as_mut())).collect())
     }
-}
-
-/// What one tick was like.
-#[derive(Clone, Debug, Default)]
-pub struct TickReport {
-    /// What each worker did.
-    pub workers: Vec<StepCounts>,
-    /// Processor time of each worker, seconds.
-    pub cpu_s: Vec<f64>,
-    /// Of that, for looking who are_near: all wait for the slowest before any of them goes on.
-    pub look_s: Vec<f64>,
-    /// Bodies that live in more than one worker, and all their copies.
-    pub shared: u32,
-    /// Copies of shared bodies.
-    pub copies: u32,
-    /// Bodies that came into a worker or left one.
-    pub moved: u32,
-    /// Constraints that no worker covered after contacts were treated, before that was mended.
-    pub opened: u32,
-    /// Bytes that were sent to workers and back.
-    pub bytes: u64,
-    /// How often each of the paper's cases applied: apart, released, bridge, together.
-    pub cases: [u32; 4],
-    /// What all workers together left unsolved, if that is measured.
-    pub residual: Option<Residual>,
 }
 
 /// Advances a world by workers that share bodies.
 pub struct OverlapCoordinator {
-    world: Arc<World>,
+    parameters: OverlapParameters,
     filter: Arc<CollisionFilter>,
-    settings: OverlapSettings,
-    chosen: Chosen,
-    /// Blended states by place.
-    states: Arc<Vec<BodyState>>,
     assignment: Assignment,
-    /// Who lived where in the last tick; nobody before the first.
-    before: Vec<WorkerSet>,
-    /// Bodies of every worker, ascending.
-    bodies: Vec<Arc<Vec<u32>>>,
-    all: Vec<u32>,
-    joints: Vec<(u32, u32)>,
-    contacts: Vec<(u32, u32)>,
-    graph: ConstraintGraph,
-    detector: Detector,
-    candidates: Arc<Vec<(u32, u32)>>,
-    told: ManifoldLists,
-    walk: Walk,
-    /// Room for the states that each worker answers.
-    rooms: Vec<Vec<BodyState>>,
-    impulses: Vec<Option<Arc<Impulses>>>,
+    tick: OverlapTick,
+    scene: SceneState,
+    /// Memory for the next blended states.
+    blended: Vec<BodyState>,
 }
 
 impl OverlapCoordinator {
     /// Divides the bodies of a world among workers.
     pub fn new(world: Arc<World>, settings: OverlapSettings) -> Result<Self, SceneError> {
-        let chosen = settings.chosen(&world)?;
-        let bodies = world.bodies.len();
+        let parameters = settings.resolve(&world)?;
+        let OverlapParameters { workers, gamma, partition, .. } = parameters;
         let joints: Vec<(u32, u32)> = world.joints.iter().filter_map(|joint| joint.pair()).collect();
-        let graph = ConstraintGraph::new(bodies, joints.iter().copied());
-        let worker_of = divide(&world, settings.partition, chosen.workers);
-        let sets = share(&world, &worker_of, &graph, chosen.gamma);
-        let has_joints = |place: u32| !graph.neighbours(place).is_empty();
+        let graph = ConstraintGraph::new(world.bodies.len(), joints.iter().copied());
+        let worker_of = divide(&world, partition, workers);
+        let sets = share_across_joints(&world, &worker_of, &graph, gamma);
+        let has_joints = |body: u32| !graph.neighbours(body).is_empty();
         Ok(OverlapCoordinator {
+            parameters,
             filter: Arc::new(CollisionFilter::new(&world)),
-            states: Arc::new(world.bodies.iter().map(|body| body.start).collect()),
-            assignment: Assignment::new(sets, chosen.workers, has_joints),
-            before: vec![WorkerSet::EMPTY; bodies],
-            bodies: vec![Arc::default(); chosen.workers as usize],
-            all: (0..bodies as u32).collect(),
-            joints,
-            contacts: Vec::new(),
-            graph,
-            detector: Detector::default(),
-            candidates: Arc::default(),
-            told: Arc::default(),
-            walk: Walk::default(),
-            rooms: vec![Vec::new(); chosen.workers as usize],
-            impulses: vec![None; chosen.workers as usize],
-            world,
-            settings,
-            chosen,
+            assignment: Assignment::new(sets, workers, has_joints),
+            tick: OverlapTick::new(joints),
+            scene: SceneState::new(world, workers as usize),
+            blended: Vec::new(),
         })
     }
 
-    /// How many workers there are, and how deep they share.
-    pub fn chosen(&self) -> Chosen {
-        self.chosen
+    /// The settings, with defaults filled in.
+    pub fn parameters(&self) -> &OverlapParameters {
+        &self.parameters
     }
 
-    /// What every worker is made of.
+    /// The parts of all workers, for a pool to run.
     pub fn workers(&self) -> Vec<Worker> {
+        let world = &self.scene.world;
         let worker = |_| Worker {
-            detector_worker: DetectWorker::new(&self.world, &self.filter),
-            engine: engine(&self.world, &self.filter, &self.settings),
+            detector: DetectWorker::new(world, &self.filter),
+            engine: engine(world, &self.filter, &self.parameters),
         };
-        (0..self.chosen.workers).map(worker).collect()
+        (0..self.parameters.workers).map(worker).collect()
     }
 
-    /// Workers that step one after the other on the calling thread.
+    /// Workers that run one after the other on the calling thread.
     pub fn serial_pool(&self) -> SerialPool {
         SerialPool { workers: self.workers() }
     }
 
-    /// The blended states, by place.
+    /// The blended states of all bodies.
     pub fn states(&self) -> &[BodyState] {
-        &self.states
+        &self.scene.states
     }
 
-    /// The workers of every body, by place.
+    /// The workers of every body.
     pub fn sets(&self) -> &[WorkerSet] {
         self.assignment.sets()
     }
 
-    /// Pairs of bodies that find_contact at the last tick; unknown with one worker.
+    /// Pairs of bodies in contact when the last tick began; empty with one worker, which finds its contacts itself.
     pub fn contacts(&self) -> &[(u32, u32)] {
-        &self.contacts
+        self.tick.contacts()
     }
 
-    /// Advances everything by one tick.
-    pub fn tick<C: WorkerPool>(&mut self, crew: &mut C) -> Result<TickReport, C::Error> {
-        let mut report = TickReport::default();
-        if self.chosen.workers > 1 {
-            self.find_contacts(crew, &mut report)?;
-            self.assign(&mut report);
-        }
-        let orders = self.orders(&mut report);
-        let answers = crew.step(orders)?;
-        self.take(answers, &mut report);
+    /// Advances all bodies by one tick.
+    pub fn tick<P: WorkerPool>(&mut self, pool: &mut P) -> Result<TickReport, P::Error> {
+        let mut workers = PoolWorkers {
+            scene: &mut self.scene,
+            pool,
+            report: TickReport::default(),
+            results: Vec::new(),
+            next_copy: Vec::new(),
+        };
+        let assignment =
+            self.tick.advance(&self.parameters, &mut self.assignment, &mut workers, &mut self.blended)?;
+        let PoolWorkers { mut report, results, .. } = workers;
+        report.assignment = assignment;
+        let residual = self.scene.finish(results, &mut report);
+        report.residual = self.parameters.measures.then_some(residual);
+        // The tasks that shared the old states are gone.
+        std::mem::swap(Arc::make_mut(&mut self.scene.states), &mut self.blended);
         Ok(report)
     }
+}
 
-    /// The constraint graph of this tick.
-    fn find_contacts<C: WorkerPool>(
-        &mut self,
-        crew: &mut C,
-        report: &mut TickReport,
-    ) -> Result<(), C::Error> {
+/// The bodies of a scene, and what the coordinator knows about its workers.
+struct SceneState {
+    world: Arc<World>,
+    /// The blended states of all bodies.
+    states: Arc<Vec<BodyState>>,
+    /// The workers of every body at the last tick; empty sets before the first.
+    previous_sets: Vec<WorkerSet>,
+    /// The bodies of every worker, ascending.
+    bodies: Vec<Arc<Vec<u32>>>,
+    all_bodies: Vec<u32>,
+    detector: Detector,
+    candidates: Arc<Vec<(u32, u32)>>,
+    contacts: ManifoldLists,
+    /// Memory for the states that each worker returns.
+    buffers: Vec<Vec<BodyState>>,
+    /// The impulses that each worker ended the last tick with.
+    impulses: Vec<Option<Arc<Impulses>>>,
+}
+
+impl SceneState {
+    fn new(world: Arc<World>, workers: usize) -> Self {
+        let bodies = world.bodies.len();
+        SceneState {
+            states: Arc::new(world.bodies.iter().map(|body| body.start).collect()),
+            previous_sets: vec![WorkerSet::EMPTY; bodies],
+            bodies: vec![Arc::default(); workers],
+            all_bodies: (0..bodies as u32).collect(),
+            detector: Detector::default(),
+            candidates: Arc::default(),
+            contacts: Arc::default(),
+            buffers: vec![Vec::new(); workers],
+            impulses: vec![None; workers],
+            world,
+        }
+    }
+
+    /// The candidate pairs of this tick, divided among the workers.
+    fn detect_tasks(&mut self) -> Vec<DetectTask> {
         let searches = self.detector.searches();
-        let candidates = self.detector.candidates(&self.world, &self.all, &self.states).len();
+        let candidates = self.detector.candidates(&self.world, &self.all_bodies, &self.states).len();
         if self.detector.searches() != searches {
-            let found = self.detector.candidates(&self.world, &self.all, &self.states);
+            let found = self.detector.candidates(&self.world, &self.all_bodies, &self.states);
             self.candidates = Arc::new(found.to_vec());
         }
-        // Whoever found something has its room back.
-        self.told = Arc::default();
-        let workers = self.chosen.workers as usize;
-        let task = |at| DetectTask {
+        // Drops the references to the last contacts, so that the workers can use that memory again.
+        self.contacts = Arc::default();
+        let workers = self.bodies.len();
+        let task = |worker| DetectTask {
             states: self.states.clone(),
             candidates: self.candidates.clone(),
-            share: share_of(candidates, at, workers),
+            range: range_of(candidates, worker, workers),
         };
-        let seen = crew.look((0..workers).map(task).collect())?;
-        report.look_s.extend(seen.iter().map(|seen| seen.cpu_s));
-        self.told = Arc::new(seen.into_iter().map(|seen| seen.meetings).collect());
-        self.contacts.clear();
-        let meetings = self.told.iter().flat_map(|list| list.iter());
-        self.contacts.extend(meetings.map(|meeting| (meeting.a, meeting.b)));
-        let edges = self.joints.iter().chain(&self.contacts).copied();
-        self.graph = ConstraintGraph::new(self.all.len(), edges);
-        Ok(())
+        (0..workers).map(task).collect()
     }
 
-    /// Lets contacts change who lives where, and makes sure that nothing is left out.
-    fn assign(&mut self, report: &mut TickReport) {
-        let OverlapCoordinator { assignment, graph, walk, contacts, joints, chosen, .. } = self;
-        if let Some(load) = self.settings.load {
-            assignment.weigh(load, graph);
-            for &(a, b) in contacts.iter() {
-                let case = match assignment.meet(a, b, chosen.gamma, graph, walk) {
-                    Case::Settled => continue,
-                    Case::Apart => 0,
-                    Case::Released => 1,
-                    Case::Bridge => 2,
-                    Case::Together => 3,
-                };
-                report.cases[case] += 1;
-            }
-            assignment.settle_loners(graph);
-        }
-        let edges = joints.iter().chain(contacts.iter()).copied();
-        report.opened = assignment.close_cover(edges.clone()) as u32;
-        let open = uncovered(assignment.sets(), edges);
-        assert_eq!(open, None, "invariant: every body and every constraint lives in a worker");
-    }
-
-    /// What every worker has to do. States that it knows already are not sent.
-    fn orders(&mut self, report: &mut TickReport) -> Vec<StepTask> {
-        let workers = self.chosen.workers as usize;
-        let mut orders = vec![StepTask::default(); workers];
+    /// What every worker has to do. States that a worker already has are not sent.
+    fn step_tasks(&mut self, sets: &[WorkerSet], report: &mut TickReport) -> Vec<StepTask> {
+        let workers = self.bodies.len();
+        let mut tasks = vec![StepTask::default(); workers];
         let mut bodies: Vec<Vec<u32>> =
             self.bodies.iter().map(|list| Vec::with_capacity(list.len())).collect();
-        // Who is new in which worker, and which worker knew it before.
-        let mut newcomers: Vec<Vec<Vec<u32>>> = vec![vec![Vec::new(); workers]; workers];
-        for (place, (now, before)) in self.assignment.sets().iter().zip(&self.before).enumerate() {
-            let (place, state) = (place as u32, &self.states[place]);
+        // For every worker and every previous worker, the bodies that come from there.
+        let mut arrivals: Vec<Vec<Vec<u32>>> = vec![vec![Vec::new(); workers]; workers];
+        for (index, (now, before)) in sets.iter().zip(&self.previous_sets).enumerate() {
+            let (body, state) = (index as u32, &self.states[index]);
             for worker in now.without(*before).iter() {
-                orders[worker as usize].activate.push((place, *state));
-                if let Some(knower) = before.first() {
-                    newcomers[worker as usize][knower as usize].push(place);
+                tasks[worker as usize].activate.push((body, *state));
+                if let Some(previous) = before.first() {
+                    arrivals[worker as usize][previous as usize].push(body);
                     report.moved += 1;
                 }
             }
             for worker in before.without(*now).iter() {
-                orders[worker as usize].deactivate.push(place);
+                tasks[worker as usize].deactivate.push(body);
                 report.moved += 1;
             }
             if before.len() > 1 {
                 for worker in now.common(*before).iter() {
-                    orders[worker as usize].reset.push((place, *state));
+                    tasks[worker as usize].reset.push((body, *state));
                 }
             }
             for worker in now.iter() {
-                bodies[worker as usize].push(place);
+                bodies[worker as usize].push(body);
             }
             if now.len() > 1 {
                 report.shared += 1;
                 report.copies += now.len();
             }
         }
-        for (worker, list) in bodies.into_iter().enumerate() {
+        for (worker, (task, list)) in tasks.iter_mut().zip(bodies).enumerate() {
             if *self.bodies[worker] != list {
                 self.bodies[worker] = Arc::new(list);
             }
-            orders[worker].bodies = self.bodies[worker].clone();
-            orders[worker].room = std::mem::take(&mut self.rooms[worker]);
-            orders[worker].told = (workers > 1).then(|| self.told.clone());
-            for (knower, places) in newcomers[worker].iter_mut().enumerate() {
-                if let Some(impulses) = self.impulses[knower].as_ref().filter(|_| !places.is_empty()) {
-                    let places = std::mem::take(places);
-                    orders[worker].shares.push(WarmStart { places, impulses: impulses.clone() });
-                }
-            }
-            report.bytes += orders[worker].bytes();
+            task.bodies = self.bodies[worker].clone();
+            task.buffer = std::mem::take(&mut self.buffers[worker]);
+            task.contacts = (workers > 1).then(|| self.contacts.clone());
+            task.warm_starts = self.warm_starts(std::mem::take(&mut arrivals[worker]));
+            report.bytes += task.bytes();
         }
-        self.before.copy_from_slice(self.assignment.sets());
-        orders
+        self.previous_sets.copy_from_slice(sets);
+        tasks
     }
 
-    /// Blends what the workers made of their bodies.
-    fn take(&mut self, answers: Vec<StepResult>, report: &mut TickReport) {
-        let mut at = vec![0; answers.len()];
-        let (mut copies, mut weights) = (Vec::new(), Vec::new());
-        // Nobody looks at the old states any more.
-        let states = Arc::make_mut(&mut self.states);
-        for (place, set) in self.assignment.sets().iter().enumerate() {
-            copies.clear();
-            for worker in set.iter().map(|worker| worker as usize) {
-                copies.push(answers[worker].states[at[worker]]);
-                at[worker] += 1;
-            }
-            states[place] = match copies.as_slice() {
-                [only] => *only,
-                several => {
-                    let rule = self.settings.weights;
-                    let (beta, walk) = (self.chosen.beta, &mut self.walk);
-                    weigh(rule, &self.graph, self.assignment.sets(), place as u32, beta, walk, &mut weights);
-                    blend(several, &weights)
-                }
-            };
-        }
+    /// The impulses of bodies that come from other workers; `arrivals` are the bodies by previous worker.
+    fn warm_starts(&self, arrivals: Vec<Vec<u32>>) -> Vec<WarmStart> {
+        let known = arrivals.into_iter().zip(&self.impulses).filter(|(bodies, _)| !bodies.is_empty());
+        let warm_start = |(places, impulses): (Vec<u32>, &Option<Arc<Impulses>>)| {
+            Some(WarmStart { places, impulses: impulses.clone()? })
+        };
+        known.filter_map(warm_start).collect()
+    }
+
+    /// Adds the results of all workers to the report and keeps their impulses. Returns the joint residual.
+    fn finish(&mut self, results: Vec<StepResult>, report: &mut TickReport) -> Residual {
         let mut residual = Residual::default();
-        for (worker, answer) in answers.into_iter().enumerate() {
-            report.bytes += answer.states.len() as u64 * STATE_BYTES + answer.adopted_bytes;
-            let look_s = report.look_s.get(worker).copied().unwrap_or(0.0);
-            report.cpu_s.push(answer.cpu_s + look_s);
-            report.workers.push(answer.counts);
-            if let Some(of_worker) = &answer.counts.residual {
+        for (worker, result) in results.into_iter().enumerate() {
+            report.bytes += result.states.len() as u64 * STATE_BYTES + result.imported_bytes;
+            let detect_cpu_s = report.detect_cpu_s.get(worker).copied().unwrap_or(0.0);
+            report.cpu_s.push(result.cpu_s + detect_cpu_s);
+            report.workers.push(result.counts);
+            if let Some(of_worker) = &result.counts.residual {
                 residual.join(of_worker);
             }
-            self.impulses[worker] = answer.impulses;
-            self.rooms[worker] = answer.states;
+            self.impulses[worker] = result.impulses;
+            self.buffers[worker] = result.states;
         }
-        report.residual = self.settings.measures.then_some(residual);
+        residual
+    }
+}
+
+/// A worker pool during one tick of a scene.
+struct PoolWorkers<'a, P> {
+    scene: &'a mut SceneState,
+    pool: &'a mut P,
+    report: TickReport,
+    results: Vec<StepResult>,
+    /// For every worker, the index of its next copy in the result's states.
+    next_copy: Vec<usize>,
+}
+
+impl<P: WorkerPool> TickWorkers for PoolWorkers<'_, P> {
+    type Error = P::Error;
+
+    fn find_contacts(&mut self, contacts: &mut Vec<(u32, u32)>) -> Result<(), P::Error> {
+        let found = self.pool.detect(self.scene.detect_tasks())?;
+        self.report.detect_cpu_s.extend(found.iter().map(|found| found.cpu_s));
+        self.scene.contacts = Arc::new(found.into_iter().map(|found| found.contacts).collect());
+        let found = self.scene.contacts.iter().flat_map(|list| list.iter());
+        contacts.extend(found.map(|contact| (contact.a, contact.b)));
+        Ok(())
+    }
+
+    fn step(&mut self, sets: &[WorkerSet]) -> Result<(), P::Error> {
+        self.results = self.pool.step(self.scene.step_tasks(sets, &mut self.report))?;
+        self.next_copy = vec![0; self.results.len()];
+        Ok(())
+    }
+
+    fn copies(&mut self, _: u32, set: WorkerSet, copies: &mut Vec<BodyState>) {
+        for worker in set.iter().map(|worker| worker as usize) {
+            copies.push(self.results[worker].states[self.next_copy[worker]]);
+            self.next_copy[worker] += 1;
+        }
     }
 }

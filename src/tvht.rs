@@ -1,9 +1,10 @@
-//! The temporal volumetric hash table: who passes which part of space, when.
+//! The temporal volumetric hash table: which entity passes which part of space, when.
 //!
-//! Two lanes, one meaning. In the **shared lane** the buckets lie in shared memory: a write locks all buckets it
-//! needs in ascending order, so that nobody ever waits in a directory, searches them, and lets go; no lock is held
-//! across a message. In the **message lane** every bucket is an actor, and a request with the plan travels from
-//! bucket to bucket in the same order, locking as it goes; the last one answers and sends the keys back.
+//! Two lanes, one meaning. In the **shared lane** the buckets lie in shared memory: a write locks all buckets it needs in
+//! ascending order, so that no two writes wait for each other in a circle, searches them, and unlocks; no lock is held
+//! across a message (`src/runtime/shared_tvht.rs`). In the **message lane** every bucket is an actor, and a request with
+//! the plan travels from bucket to bucket in the same order, locking as it goes; the last bucket replies to the entity
+//! and unlocks all of them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,10 +13,9 @@ use actix::prelude::*;
 
 use crate::base::panics::panic_message;
 use crate::base::time::Tick;
-use crate::executor::timewarp::{Failure, Runtime};
-use crate::protocol::BodyIndex;
-use crate::protocol::{BucketQueue, Passed, TableRequest};
+use crate::protocol::{BodyIndex, BucketQueue, Passed, TableRequest};
 use crate::rigid::RigidModel;
+use crate::runtime::network::{Failure, Network};
 use crate::runtime::shared::Shared;
 pub use crate::runtime::shared_tvht::{Lane, SharedTable};
 use crate::runtime::trace::Phase;
@@ -24,59 +24,58 @@ impl actix::Message for TableRequest<RigidModel> {
     type Result = ();
 }
 
-/// The request that held the bucket has gone through.
+/// The request that held the bucket has been through all its buckets.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Unlock;
 
-/// The bucket_queue of a bucket as an actor.
+/// A bucket as an actor.
 pub(crate) struct BucketActor {
     number: u32,
-    bucket_queue: BucketQueue<RigidModel>,
-    runtime: Arc<Runtime>,
+    queue: BucketQueue<RigidModel>,
+    network: Arc<Network>,
     arbiter: usize,
 }
 
 impl BucketActor {
-    pub fn new(number: u32, runtime: Arc<Runtime>, arbiter: usize) -> Self {
-        BucketActor { number, bucket_queue: BucketQueue::new(number), runtime, arbiter }
+    pub fn new(number: u32, network: Arc<Network>, arbiter: usize) -> Self {
+        BucketActor { number, queue: BucketQueue::new(number), network, arbiter }
     }
 
-    /// Lets the bucket_queue do something, and sends on the request it lets pass; from the last bucket the answer goes out.
-    fn keep(
+    /// Lets the queue do something, and sends on the request that passes. The last bucket of a request replies.
+    fn serve(
         &mut self,
         served: Option<(BodyIndex, Tick)>,
         act: impl FnOnce(&mut BucketQueue<RigidModel>, &Shared) -> Option<Passed<RigidModel>>,
     ) {
-        let runtime = self.runtime.clone();
-        let (since, entries) = (runtime.trace_now(), self.bucket_queue.bucket.len());
-        let passed = catch_unwind(AssertUnwindSafe(|| act(&mut self.bucket_queue, &runtime.shared)));
-        runtime.core_counters(self.arbiter).entries(entries, self.bucket_queue.bucket.len());
-        let who = match passed {
+        let network = self.network.clone();
+        let (since, entries) = (network.trace_now(), self.queue.bucket.len());
+        let passed = catch_unwind(AssertUnwindSafe(|| act(&mut self.queue, &network.shared)));
+        network.counters(self.arbiter).entries(entries, self.queue.bucket.len());
+        let served = match passed {
             Ok(None) => return,
-            Ok(Some(Passed::On { request, .. })) => {
-                let who = (Some(request.plan().entity), request.plan().first);
-                runtime.pass_on(request);
-                who
+            Ok(Some(Passed::Forward { request, .. })) => {
+                let served = (Some(request.plan().version.entity), request.plan().first);
+                let bucket = request.wants().expect("invariant: a request that goes on has a next bucket");
+                network.transport().request(bucket, request);
+                served
             }
-            Ok(Some(Passed::Home { plan, written, keys })) => {
-                let who = (Some(plan.entity), plan.first);
-                runtime.answer(plan, written);
-                for number in keys {
-                    runtime.unlock(number);
-                }
-                who
+            Ok(Some(Passed::Done { plan, written, held })) => {
+                let served = (Some(plan.version.entity), plan.first);
+                network.transport().reply(plan, written);
+                held.into_iter().for_each(|bucket| network.transport().unlock(bucket));
+                served
             }
             Err(payload) => {
                 let (body, tick) = served.unwrap_or((0, 0));
-                let body = runtime.shared.model.world.bodies[body as usize].id;
+                let body = network.shared.model.world.bodies[body as usize].id;
                 let text = format!("in bucket {}: {}", self.number, panic_message(&*payload));
-                runtime.end(Some(Failure::Panic { body, tick, text }));
+                network.end(Some(Failure::Panic { body, tick, text }));
                 (None, tick)
             }
         };
         if let Some(since) = since {
-            runtime.trace(self.arbiter, Phase::Bucket, who, since);
+            network.trace(self.arbiter, Phase::Bucket, served, since);
         }
     }
 }
@@ -89,9 +88,9 @@ impl Handler<TableRequest<RigidModel>> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, request: TableRequest<RigidModel>, _: &mut Context<Self>) {
-        self.runtime.core_counters(self.arbiter).request();
+        self.network.counters(self.arbiter).table_requested();
         let served = Some((request.search.body(), request.plan().first));
-        self.keep(served, |bucket_queue, shared| bucket_queue.arrive(request, &shared.model));
+        self.serve(served, |queue, shared| queue.arrive(request, &shared.model));
     }
 }
 
@@ -99,9 +98,8 @@ impl Handler<Unlock> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, _: Unlock, _: &mut Context<Self>) {
-        self.runtime.core_counters(self.arbiter).unlock();
-        let next =
-            self.bucket_queue.queue().front().map(|request| (request.search.body(), request.plan().first));
-        self.keep(next, |bucket_queue, shared| bucket_queue.unlock(&shared.model));
+        self.network.counters(self.arbiter).unlock();
+        let next = self.queue.queue().front().map(|request| (request.search.body(), request.plan().first));
+        self.serve(next, |queue, shared| queue.unlock(&shared.model));
     }
 }

@@ -84,8 +84,8 @@ runs() {
 }
 
 model() {
-    cargo test --release --locked -q --test "${MODEL_TEST:-model}" -- --nocapture --test-threads 1 2>&1 |
-        grep -E '^all: |^[a-z][a-z-]+ .* [0-9]+  [A-Za-z]|^[a-z].* +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$' | sed 's/^/model /'
+    cargo test --release --locked -q --test protocol model -- --nocapture --test-threads 1 2>&1 |
+        grep -E '^all: |^[a-z][a-z-]+ .* [0-9]+  [A-Za-z]|^[a-z].* +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$' | tr -s ' ' | sed 's/^/model /'
 }
 
 instructions() {

@@ -38,7 +38,7 @@ fn touch_of_walls((world, flight): (Arc<World>, Flight)) -> Option<Tick> {
 #[bench::among_sixteen()]
 fn bucket_write((mut bucket, span, track): Filled) -> (usize, Bucket<RigidModel>) {
     let mut seen = 0;
-    bucket.visit(black_box(&span), track.entity, (0, 60, 0), |_| seen += 1);
+    bucket.visit(black_box(&span), track.version.entity, (0, 60, 0), |_| seen += 1);
     bucket.add(Entry::new(span, track));
     (seen, bucket)
 }

@@ -6,7 +6,7 @@ use anachron::internals::base::aabb::Aabb;
 use anachron::internals::base::math::Vec3;
 use anachron::internals::physics::{Flight, World};
 use anachron::internals::protocol::{
-    Aabb32, BodyIndex, Bucket, CellCover, CellSpan, Dynamics, EntityId, Entry, Grid, Track,
+    Aabb32, BodyIndex, Bucket, CellCover, CellSpan, Dynamics, EntityId, Entry, Grid, Track, Version,
 };
 use anachron::internals::rigid::RigidModel;
 use anachron::scenarios::{Request, build};
@@ -60,7 +60,12 @@ pub fn filled_with(count: BodyIndex) -> Filled {
         let bounds = model.bounds(body, &cluster[0].1, 0, 60);
         let cell_cover = CellCover::new(&grid, &model, &cluster, &[bounds], false);
         let flights = (cluster.into_iter().collect(), Default::default());
-        Arc::new(Track::new((EntityId(body), 0), (0, 60), flights, Arc::new(cell_cover)))
+        Arc::new(Track::new(
+            Version { entity: EntityId(body), number: 0 },
+            (0, 60),
+            flights,
+            Arc::new(cell_cover),
+        ))
     };
     let mut cells = Vec::new();
     grid.cells(&model.bounds(0, &flight(world, 0), 0, 60), 0, |cell| cells.push(cell));

@@ -2,7 +2,7 @@
 
 use crate::base::math::Vec3;
 
-/// An axis-aligned box.
+/// An axis-aligned box, metres.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Aabb {
     /// Lower corner.
@@ -18,10 +18,10 @@ impl Aabb {
         Aabb { min: centre - half, max: centre + half }
     }
 
-    /// Whether the two share a point.
+    /// Whether the two boxes share a point.
     #[inline]
     pub fn overlaps(&self, other: &Aabb) -> bool {
-        // Without branches: nobody can foresee along which axis they are apart.
+        // Without branches: the axis that separates two boxes cannot be predicted.
         (self.min.x <= other.max.x)
             & (other.min.x <= self.max.x)
             & (self.min.y <= other.max.y)
@@ -30,13 +30,13 @@ impl Aabb {
             & (other.min.z <= self.max.z)
     }
 
-    /// Whether all of the other is in this one.
+    /// Whether this box contains all of the other.
     #[inline]
     pub fn contains(&self, other: &Aabb) -> bool {
         (0..3).all(|k| self.min[k] <= other.min[k] && other.max[k] <= self.max[k])
     }
 
-    /// Whether a point is in it.
+    /// Whether the box contains a point.
     #[inline]
     pub fn holds(&self, point: Vec3) -> bool {
         (self.min.x <= point.x)
@@ -47,7 +47,7 @@ impl Aabb {
             & (point.z <= self.max.z)
     }
 
-    /// The smallest box around both.
+    /// The smallest box that contains both.
     #[inline]
     pub fn union(&self, other: &Aabb) -> Aabb {
         Aabb { min: self.min.inf(&other.min), max: self.max.sup(&other.max) }

@@ -18,7 +18,7 @@ impl fmt::Display for Digest {
 
 /// A body in the digest: its id and the numbers of its state.
 const BODY_BYTES: usize = 4 + 13 * 8;
-/// So many bodies are hashed at a time.
+/// Number of bodies that are hashed at a time. Not tuned.
 const BATCH: usize = 32;
 
 /// Computes a [`Digest`] frame by frame.

@@ -1,4 +1,4 @@
-//! Frames: the committed states of all bodies at one tick. What a run hands to its user, in order, once.
+//! Frames: the committed states of all bodies at one tick. A run emits each frame once, in order.
 
 use crate::base::ids::BodyId;
 use crate::base::state::BodyState;

@@ -1,6 +1,6 @@
-//! Names of things: small integers that are stable across runs, executors and machines.
+//! Ids of bodies and static objects: small integers that are stable across runs, executors and machines.
 //!
-//! Not here: what the things are. Ids order every sum in the simulator, so they decide bits.
+//! Ids order every sum in the simulator, so they decide bits.
 
 use std::fmt;
 

@@ -13,7 +13,7 @@ pub type Quat = UnitQuaternion<f64>;
 /// A three by three matrix.
 pub type Mat3 = Matrix3<f64>;
 
-/// A quaternion from its components, taken as they are.
+/// A quaternion from its components, without normalisation.
 #[inline]
 pub fn quat_raw(x: f64, y: f64, z: f64, w: f64) -> Quat {
     UnitQuaternion::new_unchecked(Quaternion::new(w, x, y, z))

@@ -4,6 +4,7 @@
 
 pub mod aabb;
 pub mod color;
+pub(crate) mod components;
 pub mod digest;
 pub mod frame;
 pub mod ids;

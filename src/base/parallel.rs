@@ -1,6 +1,6 @@
-//! Many hands: loops whose turns do not depend on each other, shared among the threads of a pool.
+//! Loops with independent iterations, shared among the threads of a pool.
 //!
-//! Outside a pool, and where there is little to do, these are plain loops. What they give never depends on that.
+//! Outside a pool, and for few iterations, these are plain loops. The results are the same in both cases.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -9,9 +9,9 @@ use std::sync::Arc;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
-/// So many turns are worth another thread.
+/// Least number of iterations for which another thread is worth its cost. Not tuned.
 const CHUNK_MIN: usize = 64;
-/// Work on so many bodies is worth the help of a pool.
+/// Least number of bodies for which work is given to the pool. Not tuned.
 pub(crate) const PARALLEL_BODIES_MIN: usize = 1024;
 
 thread_local! {
@@ -19,12 +19,12 @@ thread_local! {
     static POOL: RefCell<Option<Arc<ThreadPool>>> = const { RefCell::new(None) };
 }
 
-/// From now on a pool helps the calling thread.
+/// Sets the pool that helps the calling thread from now on.
 pub(crate) fn set_pool(helpers: Arc<ThreadPool>) {
     POOL.set(Some(helpers));
 }
 
-/// Does some work on so many bodies, with help if there is any and it is worth it.
+/// Does some work on `bodies` bodies: in the pool of this thread if it has one and there are enough bodies.
 pub(crate) fn install<R: Send>(bodies: usize, work: impl FnOnce() -> R + Send) -> R {
     if bodies < PARALLEL_BODIES_MIN {
         return work();
@@ -36,17 +36,17 @@ pub(crate) fn install<R: Send>(bodies: usize, work: impl FnOnce() -> R + Send) -
     }
 }
 
-/// Whether a pool helps with what is going on.
+/// Whether the calling thread is one of a pool.
 pub(crate) fn in_pool() -> bool {
     rayon::current_thread_index().is_some()
 }
 
-/// Whether a loop with so many turns had better be shared.
+/// Whether a loop of `turns` iterations is to be shared among threads.
 fn is_shared(turns: usize) -> bool {
     turns >= 2 * CHUNK_MIN && in_pool() && rayon::current_num_threads() > 1
 }
 
-/// Something for every item.
+/// Calls `act` for every item.
 pub(crate) fn par_for<T: Send>(items: &mut [T], act: impl Fn(usize, &mut T) + Sync) {
     if is_shared(items.len()) {
         let items = items.par_iter_mut().with_min_len(CHUNK_MIN).enumerate();
@@ -56,7 +56,7 @@ pub(crate) fn par_for<T: Send>(items: &mut [T], act: impl Fn(usize, &mut T) + Sy
     }
 }
 
-/// Something for each of a few items that are each worth a thread.
+/// Calls `act` for each of a few items, each of which is worth a thread, and collects the results in order.
 pub(crate) fn par_map_few<T: Send, R: Send>(
     items: &mut [T],
     act: impl Fn(usize, &mut T) -> R + Sync,
@@ -68,7 +68,7 @@ pub(crate) fn par_map_few<T: Send, R: Send>(
     }
 }
 
-/// Something for every pair of items at the same place of two lists.
+/// Calls `act` for every pair of items with the same index in two lists.
 pub(crate) fn par_for_pairs<T: Send, U: Send>(
     items: &mut [T],
     others: &mut [U],
@@ -82,7 +82,7 @@ pub(crate) fn par_for_pairs<T: Send, U: Send>(
     }
 }
 
-/// A list of so many items, in the place of what was in it.
+/// Replaces the content of `list` by `count` items.
 pub(crate) fn par_fill<T: Send>(list: &mut Vec<T>, count: usize, make: impl Fn(usize) -> T + Sync + Send) {
     list.clear();
     if is_shared(count) {
@@ -92,7 +92,7 @@ pub(crate) fn par_fill<T: Send>(list: &mut Vec<T>, count: usize, make: impl Fn(u
     }
 }
 
-/// An item for each of another list, which may be changed on the way, in the place of what was in the list.
+/// Replaces the content of `list` by an item for each of `others`, which `make` may change.
 pub(crate) fn par_zip_fill<T: Send, U: Send>(
     list: &mut Vec<T>,
     others: &mut [U],
@@ -107,7 +107,7 @@ pub(crate) fn par_zip_fill<T: Send, U: Send>(
     }
 }
 
-/// What is found in ranges of `0..count`, in order, in the place of what was in the list.
+/// Replaces the content of `list` by everything that `look` finds in ranges of `0..count`, in order.
 pub(crate) fn par_collect<T: Send>(
     list: &mut Vec<T>,
     count: usize,
@@ -133,9 +133,9 @@ pub(crate) fn par_collect<T: Send>(
 mod tests {
     use super::*;
 
-    /// The same with and without a pool, for any number of turns.
+    /// The results are the same with and without a pool, for any number of iterations.
     #[test]
-    fn many_hands_give_what_two_hands_give() {
+    fn a_pool_gives_the_results_of_a_plain_loop() {
         let all = |count: usize| {
             let (mut squares, mut odd) = (Vec::new(), Vec::new());
             par_fill(&mut squares, count, |at| at * at);
@@ -156,7 +156,7 @@ mod tests {
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads can be started");
         for count in [0, 1, 63, 128, 129, 1000, 4097] {
-            assert_eq!(pool.install(|| all(count)), all(count), "{count} turns");
+            assert_eq!(pool.install(|| all(count)), all(count), "{count} iterations");
         }
     }
 }

@@ -1,10 +1,13 @@
 //! The state of a body at one tick: pose and velocities, and their one canonical byte order.
 
+use serde::{Deserialize, Serialize};
+
 use crate::base::math::{Quat, Vec3, quat_raw};
 
 /// Where a body is and how it moves at one tick. SI units, +Y up; position and velocity are those of the
-/// centre of mass.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// centre of mass. In messages it is its thirteen numbers in canonical order, bit for bit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "[f64; 13]", into = "[f64; 13]")]
 pub struct BodyState {
     /// Position of the centre of mass, metres.
     pub x: Vec3,
@@ -52,7 +55,19 @@ impl BodyState {
 
     /// Whether every number is finite.
     pub fn is_finite(&self) -> bool {
-        // Zero times what is not finite is not zero. Without branches: every body of every frame is asked.
+        // Zero times a number that is not finite is not zero. Without branches: this runs for every body of every frame.
         self.to_array().iter().map(|n| n * 0.0).sum::<f64>() == 0.0
+    }
+}
+
+impl From<[f64; 13]> for BodyState {
+    fn from(numbers: [f64; 13]) -> Self {
+        BodyState::from_array(numbers)
+    }
+}
+
+impl From<BodyState> for [f64; 13] {
+    fn from(state: BodyState) -> Self {
+        state.to_array()
     }
 }

@@ -1,28 +1,28 @@
-//! Where the time of a traced run went, in the words of the Time Warp paper.
+//! Where the time of a traced run went, in the categories of the Time Warp paper.
 
 use crate::runtime::trace::{Phase, Totals};
 
 /// What a core's time is spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Activity {
-    /// Flights: planning them, first touch with static geometry.
+    /// Planning flights, including the time of impact with static geometry.
     Integration,
-    /// The table: searching for the first touch with others.
+    /// Searching the table for the earliest contact with other bodies.
     Collision,
-    /// Working out how contacts go on.
+    /// Computing contact responses.
     Response,
-    /// Events, antievents and standings: what they change is taken back while they are handled.
+    /// Handling events, antievents and ghost updates, including the rollbacks they cause.
     Rollback,
-    /// Global virtual time.
+    /// Raising global virtual time.
     Gvt,
-    /// Answers, sending, mailboxes.
+    /// Acks, sending, mailboxes.
     Messages,
-    /// Nothing to do.
+    /// Waiting for work.
     Idle,
 }
 
 impl Activity {
-    /// All of them, with their names.
+    /// All activities, with their names in tables and plots.
     pub const ALL: [(Activity, &str); 7] = [
         (Activity::Collision, "collision checking"),
         (Activity::Response, "response"),
@@ -33,7 +33,7 @@ impl Activity {
         (Activity::Idle, "idle"),
     ];
 
-    /// What a phase counts as; frames are taken beside the cores and count as nothing.
+    /// The activity that a phase of a trace belongs to; none for frames, which a thread of their own evaluates.
     pub fn of(phase: Phase) -> Option<Self> {
         Some(match phase {
             Phase::Step => Activity::Integration,
@@ -50,15 +50,15 @@ impl Activity {
 /// The share of each activity in the time of all cores together, in the order of [`Activity::ALL`].
 pub fn shares(cores: &[Totals]) -> [f64; 7] {
     let mut nanos = [0.0; 7];
-    let place = |activity| Activity::ALL.iter().position(|(known, _)| *known == activity).unwrap_or(0);
+    let index = |activity| Activity::ALL.iter().position(|(known, _)| *known == activity).unwrap_or(0);
     for core in cores {
         for (phase, spent) in core.phases() {
             if let Some(activity) = Activity::of(phase) {
-                nanos[place(activity)] += spent as f64;
+                nanos[index(activity)] += spent as f64;
             }
         }
-        nanos[place(Activity::Messages)] += core.between_nanos as f64;
-        nanos[place(Activity::Idle)] += core.idle_nanos as f64;
+        nanos[index(Activity::Messages)] += core.between_nanos as f64;
+        nanos[index(Activity::Idle)] += core.idle_nanos as f64;
     }
     let sum: f64 = nanos.iter().sum();
     nanos.map(|spent| if sum > 0.0 { spent / sum } else { 0.0 })

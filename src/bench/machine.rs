@@ -1,28 +1,28 @@
-//! The machine that a measurement was made on, as far as it says.
+//! The machine that a measurement was made on, as far as the operating system describes it.
 
 use std::fs;
 
 use serde::Serialize;
 
-/// What a reader must know to judge a figure.
+/// Description of a machine, to be shown beside every measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Machine {
-    /// Model of the processor.
+    /// Model of the processor, as the operating system names it.
     pub processor: String,
-    /// Cores that programs may use.
+    /// Number of cores that this process may use.
     pub cores: usize,
-    /// Memory, GiB, rounded.
+    /// Main memory, GiB, rounded; nothing if unknown.
     pub memory_gib: Option<u64>,
     /// Operating system and architecture.
     pub system: String,
-    /// How many were waiting for a core in the last minute, when asked.
+    /// Load average of the last minute when the measurement began; nothing if unknown.
     pub load: Option<f64>,
-    /// Version of this program.
+    /// Name and version of this program.
     pub program: String,
 }
 
 impl Machine {
-    /// This machine.
+    /// Describes this machine.
     pub fn here() -> Self {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -51,7 +51,7 @@ impl Machine {
         slug.trim_end_matches('-').to_owned()
     }
 
-    /// One line for set_active.
+    /// One line for the terminal.
     pub fn text(&self) -> String {
         let memory = self.memory_gib.map_or(String::new(), |gib| format!(", {gib} GiB"));
         let load = self.load.map_or(String::new(), |load| format!(", load {load:.2} at the start"));

@@ -1,4 +1,4 @@
-//! What `anachron bench` is made of: repeated measurements, tables, plots, a report, and the projection of a recorded
+//! Parts of `anachron bench`: repeated measurements, tables, plots, a report, and the projection of a recorded
 //! run on more cores than there are. Nothing in here runs or times anything; the command line does.
 
 pub mod breakdown;

@@ -1,4 +1,4 @@
-//! What the Time Warp paper reports where its text gives numbers, to be shown beside what is measured here.
+//! Numbers that the papers report, to be shown beside those that are measured here.
 //!
 //! J. Koenig, I. Karamouzas, S. J. Guy, "Object-Centric Parallel Rigid Body Simulation With Timewarp". Its figures
 //! are read only as far as its sentences state values; curves are not traced.
@@ -10,7 +10,7 @@ pub struct Stated {
     pub scenario: &'static str,
     /// The numbers of bodies it is stated for.
     pub bodies: &'static [u32],
-    /// Cores.
+    /// Number of cores it is stated for.
     pub cores: u32,
     /// Least speedup over one core.
     pub low: f64,
@@ -34,7 +34,7 @@ pub const WINDOW_PLATEAU_MS: f64 = 256.0;
 /// Of the time of cylinders with 500 bodies, collision checking takes more than this share.
 pub const COLLISION_SHARE: f64 = 0.5;
 
-/// What is stated for a scenario.
+/// The speedups that the text states for a scenario.
 pub fn speedups(scenario: &str, bodies: u32) -> impl Iterator<Item = &'static Stated> {
     SPEEDUPS.iter().filter(move |stated| stated.scenario == scenario && stated.bodies.contains(&bodies))
 }
@@ -44,11 +44,11 @@ pub fn speedups(scenario: &str, bodies: u32) -> impl Iterator<Item = &'static St
 pub struct SharedScene {
     /// The scenario here that stands for the paper's scene.
     pub scenario: &'static str,
-    /// Bodies.
+    /// Number of bodies in the paper's scene.
     pub bodies: u32,
-    /// Joints.
+    /// Number of joints in the paper's scene.
     pub joints: u32,
-    /// Contacts, on average.
+    /// Number of contacts, on average over the steps.
     pub contacts: u32,
     /// Best speedup over one worker.
     pub speedup: f64,

@@ -11,7 +11,7 @@ const RIGHT: f64 = 190.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 55.0;
 
-/// Colours that set_active with any eyes can tell apart.
+/// Colours that can be told apart with any kind of colour vision.
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3b08", "#444444"];
 
@@ -26,12 +26,12 @@ pub enum Style {
     Range,
 }
 
-/// A value at a place, with its least and greatest.
+/// A value with its spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where.
+    /// Horizontal coordinate.
     pub x: f64,
-    /// The value.
+    /// Vertical coordinate: the median.
     pub y: f64,
     /// The least measured.
     pub low: f64,
@@ -42,15 +42,15 @@ pub struct Point {
 /// Values that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What they are.
+    /// Label in the legend.
     pub name: String,
-    /// How they are drawn.
+    /// How the series is drawn.
     pub style: Style,
-    /// The values.
+    /// Points of the series, in order.
     pub points: Vec<Point>,
 }
 
-/// What is drawn.
+/// Content of a plot.
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Lines(Vec<Series>),
@@ -61,7 +61,7 @@ enum Kind {
     },
 }
 
-/// A plot.
+/// A plot with title and axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
     title: String,
@@ -137,9 +137,9 @@ impl Plot {
             let dash = if series.style == Style::Dashed { " stroke-dasharray=\"6 4\"" } else { "" };
             let mut path = String::new();
             for p in series.points.iter().filter(|p| p.x.is_finite() && p.y.is_finite()) {
-                let (px, py) = (x.place(p.x), y.place(p.y));
+                let (px, py) = (x.at(p.x), y.at(p.y));
                 let _ = write!(path, "{}{px:.1} {py:.1}", if path.is_empty() { "M" } else { "L" });
-                let (low, high) = (y.place(p.low), y.place(p.high));
+                let (low, high) = (y.at(p.low), y.at(p.high));
                 let width = if series.style == Style::Range { 7.0 } else { 1.2 };
                 let _ = writeln!(
                     out,
@@ -199,7 +199,7 @@ impl Axis {
         }
     }
 
-    fn place(&self, value: f64) -> f64 {
+    fn at(&self, value: f64) -> f64 {
         self.pixels.0 + self.share(value).clamp(0.0, 1.0) * (self.pixels.1 - self.pixels.0)
     }
 
@@ -219,7 +219,7 @@ impl Axis {
 
 fn grid(out: &mut String, x: &Axis, y: &Axis) {
     for tick in y.ticks() {
-        let at = y.place(tick);
+        let at = y.at(tick);
         let _ = writeln!(
             out,
             "<line x1=\"{LEFT}\" y1=\"{at:.1}\" x2=\"{}\" y2=\"{at:.1}\" stroke=\"#ddd\"/>",
@@ -228,7 +228,7 @@ fn grid(out: &mut String, x: &Axis, y: &Axis) {
         text(out, LEFT - 8.0, at + 4.0, "end", &number(tick), 12);
     }
     for tick in x.ticks() {
-        let at = x.place(tick);
+        let at = x.at(tick);
         let bottom = HEIGHT - BOTTOM;
         let _ = writeln!(
             out,
@@ -240,27 +240,27 @@ fn grid(out: &mut String, x: &Axis, y: &Axis) {
 }
 
 fn draw_bars(out: &mut String, bars: &[String], parts: &[(String, Vec<f64>)]) {
-    let room = (WIDTH - RIGHT - LEFT) / bars.len().max(1) as f64;
+    let width = (WIDTH - RIGHT - LEFT) / bars.len().max(1) as f64;
     let y = Axis { low: 0.0, high: 1.0, is_log: false, pixels: (HEIGHT - BOTTOM, TOP) };
     for tick in [0.0, 0.25, 0.5, 0.75, 1.0] {
-        text(out, LEFT - 8.0, y.place(tick) + 4.0, "end", &format!("{:.0} %", tick * 100.0), 12);
+        text(out, LEFT - 8.0, y.at(tick) + 4.0, "end", &format!("{:.0} %", tick * 100.0), 12);
     }
     for (at, name) in bars.iter().enumerate() {
-        let left = LEFT + room * (at as f64 + 0.15);
+        let left = LEFT + width * (at as f64 + 0.15);
         let mut sum = 0.0;
         for (part, (_, shares)) in parts.iter().enumerate() {
             let share = shares.get(at).copied().filter(|share| share.is_finite()).unwrap_or(0.0);
-            let (bottom, top) = (y.place(sum), y.place(sum + share));
+            let (bottom, top) = (y.at(sum), y.at(sum + share));
             let colour = COLOURS[part % COLOURS.len()];
             let _ = writeln!(
                 out,
                 "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{colour}\"/>",
-                room * 0.7,
+                width * 0.7,
                 (bottom - top).max(0.0)
             );
             sum += share;
         }
-        text(out, left + room * 0.35, HEIGHT - BOTTOM + 19.0, "middle", name, 12);
+        text(out, left + width * 0.35, HEIGHT - BOTTOM + 19.0, "middle", name, 12);
     }
     for (at, (name, _)) in parts.iter().enumerate() {
         legend(out, at, name, COLOURS[at % COLOURS.len()], "");

@@ -10,19 +10,19 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use crate::base::time::Tick;
-use crate::executor::timewarp::actors_per_arbiter;
+use crate::executor::arbiters::actors_per_arbiter;
 use crate::runtime::task_graph::TaskGraph;
 
-/// What moving messages costs, nanoseconds.
+/// Costs of a run besides its tasks, nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
-    /// Between two tasks of a core: mailbox, queue, envelope. Taken from a measured run.
+    /// Time between two tasks of a core: mailbox, queue, envelope. Taken from a measured run.
     pub dispatch: f64,
-    /// Until a message of another core is seen by one that is busy.
+    /// Latency of a message from another core to a busy core.
     pub across: f64,
-    /// Until a core that sleeps is awake.
+    /// Latency of a message to a sleeping core.
     pub wake: f64,
-    /// Once: starting all actors and sending them home. Taken from a measured run, whatever the number of cores.
+    /// Starting and stopping all actors, once. Taken from a measured run, the same for any number of cores.
     pub start_stop: f64,
 }
 
@@ -33,14 +33,14 @@ impl Default for Costs {
     }
 }
 
-/// What a schedule comes to.
+/// Outcome of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Projected {
-    /// Cores of the schedule.
+    /// Number of cores of the schedule.
     pub cores: usize,
     /// Time until the last task has ended, and the frames are done, seconds.
     pub seconds: f64,
-    /// Time the cores were busy with tasks, as a actors_per_arbiter.
+    /// Time the cores were busy with tasks, as a share of all their time.
     pub busy_share: f64,
 }
 
@@ -50,13 +50,13 @@ pub fn project(graph: &TaskGraph, cores: usize, hardware: usize, costs: &Costs) 
     let mut schedule = Schedule::new(graph, cores, costs);
     schedule.run();
     let frames = graph.frames_nanos as f64;
-    let room = hardware.max(1) as f64;
+    let capacity = hardware.max(1) as f64;
     // The thread of the frames takes what the arbiters leave, and its own time at least.
-    let nanos = costs.start_stop + schedule.end.max(frames).max((schedule.busy + frames) / room);
+    let nanos = costs.start_stop + schedule.end.max(frames).max((schedule.busy + frames) / capacity);
     Projected { cores, seconds: nanos * 1e-9, busy_share: schedule.busy / (nanos * cores as f64).max(1.0) }
 }
 
-/// What happens next.
+/// Kind of an instant of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Happening {
     /// A task arrives at its core.
@@ -65,7 +65,7 @@ enum Happening {
     Ends(u32),
 }
 
-/// A moment of the schedule. Ties are broken by the order in which they were entered.
+/// An instant of the schedule. Ties are broken by the order of insertion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Entry {
     at: f64,
@@ -107,8 +107,8 @@ struct Schedule<'a> {
     missing: Vec<u8>,
     happenings: BinaryHeap<Reverse<Entry>>,
     entered: u64,
-    /// How many entities stand at each tick.
-    standing: BTreeMap<Tick, u32>,
+    /// How many entities have each tick as their LVT.
+    lvts: BTreeMap<Tick, u32>,
     gvt: Tick,
     /// Tasks that lack nothing but global virtual time.
     gated: BTreeMap<Tick, Vec<u32>>,
@@ -154,7 +154,7 @@ impl<'a> Schedule<'a> {
             missing,
             happenings: BinaryHeap::new(),
             entered: 0,
-            standing: BTreeMap::from([(0, graph.entities as u32)]),
+            lvts: BTreeMap::from([(0, graph.entities as u32)]),
             gvt: 0,
             gated: BTreeMap::new(),
             end: 0.0,
@@ -176,7 +176,7 @@ impl<'a> Schedule<'a> {
                     self.cores[core].ready.push_back(task);
                     if !self.cores[core].is_busy {
                         self.cores[core].is_busy = true;
-                        // A core alone never sleeps: there is nobody to wait for.
+                        // A single core never sleeps: it waits for no other.
                         let wake = if self.cores.len() > 1 && at > 0.0 { self.costs.wake } else { 0.0 };
                         self.start(at + wake, core);
                     }
@@ -194,7 +194,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// What happens next; nothing if all tasks have ended.
+    /// The next instant; nothing if all tasks have ended.
     fn next_happening(&mut self) -> Option<Entry> {
         // Global virtual time as worked out here may lag behind the recorded one, which had other sources too.
         while self.happenings.is_empty()
@@ -266,15 +266,15 @@ impl<'a> Schedule<'a> {
 
     /// An entity has moved in time.
     fn moved(&mut self, at: f64, from: Tick, to: Tick, core: usize) {
-        *self.standing.entry(to).or_default() += 1;
-        if let Some(left) = self.standing.get_mut(&from) {
+        *self.lvts.entry(to).or_default() += 1;
+        if let Some(left) = self.lvts.get_mut(&from) {
             *left = left.saturating_sub(1);
             if *left == 0 {
-                self.standing.remove(&from);
+                self.lvts.remove(&from);
             }
         }
-        // What is settled stays settled, even if the order of this schedule would have settled it later.
-        let lowest = self.standing.first_key_value().map_or(to, |(tick, _)| *tick);
+        // GVT never falls, even if the order of this schedule would have raised it later.
+        let lowest = self.lvts.first_key_value().map_or(to, |(tick, _)| *tick);
         self.gvt = self.gvt.max(lowest);
         while let Some(entry) = self.gated.first_entry().filter(|entry| *entry.key() <= self.gvt) {
             for task in entry.remove() {
@@ -309,8 +309,8 @@ mod tests {
         assert_eq!(nanos(&graph, 1, &FREE), 400.0);
         assert_eq!(nanos(&graph, 2, &FREE), 200.0);
         assert_eq!(nanos(&graph, 4, &FREE), 100.0);
-        let dear = Costs { dispatch: 50.0, start_stop: 7.0, ..FREE };
-        assert_eq!(nanos(&graph, 2, &dear), 307.0);
+        let costly = Costs { dispatch: 50.0, start_stop: 7.0, ..FREE };
+        assert_eq!(nanos(&graph, 2, &costly), 307.0);
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn global_virtual_time_holds_back_the_fast() {
-        // Entity 0 needs what entity 1 has not reached yet.
+        // Entity 0 needs a GVT that entity 1 has not reached yet.
         let mut tasks = vec![task(0, 10, None), task(1, 300, None), task(0, 10, None)];
         (tasks[0].to, tasks[1].to) = (5, 5);
         (tasks[2].gvt, tasks[2].from, tasks[2].to) = (5, 5, 9);

@@ -10,17 +10,17 @@ use super::plot::Plot;
 pub struct Table {
     /// Names of the columns.
     pub header: Vec<String>,
-    /// As many texts as there are columns.
+    /// Rows, each with one text per column.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// An empty one.
+    /// An empty table with these columns.
     pub fn new(header: &[&str]) -> Self {
         Table { header: header.iter().map(ToString::to_string).collect(), rows: Vec::new() }
     }
 
-    /// One more row.
+    /// Adds a row.
     pub fn add(&mut self, row: Vec<String>) {
         debug_assert_eq!(row.len(), self.header.len(), "a text for every column");
         self.rows.push(row);
@@ -58,18 +58,18 @@ fn csv_cell(cell: &str) -> String {
     }
 }
 
-/// One thing that was measured.
+/// One measurement of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
     /// Name of its files, without an extension.
     pub name: String,
-    /// What it is about.
+    /// Title of the section.
     pub title: String,
     /// How it was measured and how to read it, a paragraph each.
     pub words: Vec<String>,
-    /// The figures.
+    /// Table of the measured numbers.
     pub table: Table,
-    /// Pictures of them.
+    /// Plots of the measured numbers.
     pub plots: Vec<Plot>,
 }
 
@@ -95,7 +95,7 @@ th:first-child,td:first-child{text-align:left}\
 thead th{border-bottom:2px solid #888;font-weight:600}\
 section{margin-top:3rem}svg{max-width:100%;height:auto;margin:.5rem 0}p{max-width:46rem}";
 
-/// One page with everything in it.
+/// One HTML page with all sections.
 pub fn html_page(machine: &Machine, sections: &[Section]) -> String {
     let mut text = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>anachron bench</title>\
@@ -109,7 +109,7 @@ pub fn html_page(machine: &Machine, sections: &[Section]) -> String {
     text
 }
 
-/// Text as it may stand in HTML and SVG.
+/// Escapes text for HTML and SVG.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {

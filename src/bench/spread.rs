@@ -1,4 +1,4 @@
-//! Repeated measurements: their median and how far they lie apart.
+//! Repeated measurements: median and spread.
 
 /// Measurements of the same thing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -7,14 +7,14 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these values. Those that are no numbers are left out.
+    /// The spread of these values. Values that are not numbers are left out.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
         Spread { sorted }
     }
 
-    /// One more.
+    /// Adds a value.
     pub fn add(&mut self, value: f64) {
         if value.is_finite() {
             let at = self.sorted.partition_point(|known| *known < value);
@@ -22,17 +22,17 @@ impl Spread {
         }
     }
 
-    /// How many there are.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.sorted.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
 
-    /// The middle one; NaN if there are none.
+    /// Median; NaN if there are no values.
     pub fn median(&self) -> f64 {
         let half = self.sorted.len() / 2;
         match self.sorted.len() {
@@ -42,12 +42,12 @@ impl Spread {
         }
     }
 
-    /// The least; NaN if there are none.
+    /// Least value; NaN if there are none.
     pub fn min(&self) -> f64 {
         self.sorted.first().copied().unwrap_or(f64::NAN)
     }
 
-    /// The greatest; NaN if there are none.
+    /// Greatest value; NaN if there are none.
     pub fn max(&self) -> f64 {
         self.sorted.last().copied().unwrap_or(f64::NAN)
     }

@@ -1,4 +1,4 @@
-//! `anachron diff`: where two recordings part.
+//! `anachron diff`: the first difference between two recordings.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    // 1 is for recordings that differ, so trouble of any kind is 2.
+    // 1 is for recordings that differ, so errors of any kind end with 2.
     compare(arguments).map_err(|failure| failure.ending_with(Exit::BadInput))
 }
 

@@ -1,4 +1,4 @@
-//! `anachron export`: a recording in other set_active's formats.
+//! `anachron export`: a recording as CSV or glTF.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub(super) struct Arguments {
     /// The file to write; its name decides the format
     #[arg(long, value_name = "FILE.csv|FILE.glb")]
     out: PathBuf,
-    /// Keep one frame in so many, and the last
+    /// Keep every Nth frame, and the last
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     every: u64,
 }

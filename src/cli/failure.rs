@@ -1,4 +1,4 @@
-//! How a command ends: its exit code, and what to tell where something went wrong.
+//! How a command ends: its exit code, and its error message.
 
 use std::fmt;
 use std::path::Path;
@@ -9,12 +9,12 @@ use crate::record::RecordError;
 use crate::scene::SceneError;
 use crate::scene::suggest::excerpt;
 
-/// What the program ends with.
+/// Exit codes of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     /// All went well.
     Done = 0,
-    /// Something failed that the input is not to blame for, or two recordings differ.
+    /// Something failed although the input was right; or two recordings differ, a property is violated, a fault is not noticed.
     Failed = 1,
     /// The input was wrong.
     BadInput = 2,
@@ -41,7 +41,7 @@ impl Failure {
         Failure { exit: Exit::BadInput, message: message.to_string() }
     }
 
-    /// The input was right, and still it did not work.
+    /// The input was right, and the command failed all the same.
     pub(super) fn failed(message: impl fmt::Display) -> Self {
         Failure { exit: Exit::Failed, message: message.to_string() }
     }
@@ -91,7 +91,7 @@ impl From<RunError> for Failure {
 impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Self {
         match error {
-            // Whatever cannot even be opened was named wrongly.
+            // A file that cannot even be opened was named wrongly.
             RecordError::Io { action: "read" | "write", .. }
             | RecordError::Broken { .. }
             | RecordError::Order { .. } => Failure::failed(error),

@@ -1,4 +1,4 @@
-//! Numbers as set_active like to read them. Programs get all digits from `--json`.
+//! Numbers for the terminal, rounded. Programs get all digits from `--json`.
 
 /// Digits of a number that are shown.
 const DIGITS: i32 = 4;

@@ -1,11 +1,11 @@
-//! `anachron list`: the scenarios there are.
+//! `anachron list`: the scenarios and their parameters.
 
 use clap::Args;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use crate::cli::console;
 use crate::cli::failure::{Exit, Failure};
+use crate::cli::{console, json};
 use crate::scenarios::{SCENARIOS, Scenario};
 
 /// Narrow enough for most terminals.
@@ -25,23 +25,47 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn json_text() -> String {
-    let list: Vec<Value> = SCENARIOS.iter().map(json_of).collect();
-    format!("{:#}\n", Value::from(list))
+/// The JSON object: every scenario, in the order of the table.
+#[derive(Serialize)]
+struct ScenarioList {
+    scenarios: Vec<ScenarioEntry>,
 }
 
-fn json_of(scenario: &Scenario) -> Value {
-    let parameters = scenario.parameters.iter().map(
-        |parameter| json!({ "name": parameter.name, "default": parameter.default, "help": parameter.help }),
-    );
-    json!({
-        "name": scenario.name,
-        "summary": scenario.summary,
-        "bodies": scenario.bodies,
-        "bodies_help": scenario.scaling,
-        "seconds": scenario.seconds,
-        "parameters": parameters.collect::<Vec<_>>(),
-    })
+#[derive(Serialize)]
+struct ScenarioEntry {
+    name: &'static str,
+    summary: &'static str,
+    bodies: u32,
+    bodies_help: &'static str,
+    seconds: f64,
+    parameters: Vec<ParameterEntry>,
+}
+
+#[derive(Serialize)]
+struct ParameterEntry {
+    name: &'static str,
+    default: &'static str,
+    help: &'static str,
+}
+
+fn json_text() -> String {
+    json::pretty(&ScenarioList { scenarios: SCENARIOS.iter().map(entry).collect() })
+}
+
+fn entry(scenario: &Scenario) -> ScenarioEntry {
+    let parameters = scenario.parameters.iter().map(|parameter| ParameterEntry {
+        name: parameter.name,
+        default: parameter.default,
+        help: parameter.help,
+    });
+    ScenarioEntry {
+        name: scenario.name,
+        summary: scenario.summary,
+        bodies: scenario.bodies,
+        bodies_help: scenario.scaling,
+        seconds: scenario.seconds,
+        parameters: parameters.collect(),
+    }
 }
 
 fn tables() -> String {

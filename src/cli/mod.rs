@@ -1,9 +1,9 @@
 //! The command line: one verb per file.
 //!
-//! It reads arguments, calls the rest of the library and shows what came of it; nothing here decides a result.
-//! What set_active read goes to standard error, what they asked for to standard output. The program ends with 0 if
-//! all went well, 1 if something failed (or two recordings differ), 2 if the input was wrong, and 130 if it
-//! was interrupted.
+//! It reads arguments, calls the rest of the library and prints the outcome; nothing here decides a result. Summaries,
+//! progress and errors go to standard error, JSON and other output that was asked for to standard output. The program
+//! ends with 0 if all went well, 1 if something failed (or two recordings differ, a property is violated, a deliberate
+//! fault is not noticed), 2 if the input was wrong, and 130 if it was interrupted.
 
 mod bench;
 mod check;
@@ -14,6 +14,7 @@ mod failure;
 mod format;
 mod frame_source;
 mod interrupt;
+mod json;
 mod list;
 mod output;
 mod overlap;
@@ -25,6 +26,7 @@ mod run;
 mod scene;
 mod source;
 mod summary;
+mod summary_text;
 mod tuning;
 mod verify;
 
@@ -64,7 +66,7 @@ enum Verb {
     Verify(verify::Arguments),
 }
 
-/// Reads the program's arguments, does what they say, and returns what the program ends with.
+/// Reads the program's arguments, carries out the command, and returns the exit code.
 pub fn main() -> ExitCode {
     let done = match Arguments::parse().verb {
         Verb::Run(arguments) => run::run(&arguments),

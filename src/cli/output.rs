@@ -1,6 +1,6 @@
-//! Files that a command makes: they take their name only when they are whole, so that a failure costs nothing.
+//! Files that a command writes: a file gets its name only when it is complete, so that a failure replaces nothing.
 //!
-//! Recordings are not made this way: they are worth something before they are whole.
+//! Recordings are written in place: a recording is of use before it is complete.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::failure::Failure;
 
-/// A file that is being made.
+/// A file that is being written.
 pub(super) struct Output {
-    /// What it will be called.
+    /// Final name.
     path: PathBuf,
-    /// What it is called until then; nothing where it cannot be renamed, such as a device.
+    /// Name until the file is complete; nothing where it cannot be renamed, such as a device.
     partial: Option<PathBuf>,
 }
 
@@ -27,7 +27,7 @@ impl Output {
         let refused = |reason: &dyn std::fmt::Display| {
             Failure::bad_input(format_args!("{flag}: cannot create {}: {reason}", path.display()))
         };
-        // Links are followed: what they lead to is to be replaced.
+        // Links are followed: the target of a link is to be replaced.
         let found = fs::canonicalize(path).ok();
         if found.is_some() && taken.iter().any(|taken| found == fs::canonicalize(taken).ok()) {
             return Err(refused(&"that is the file to read; choose another name"));
@@ -53,7 +53,7 @@ impl Output {
         self.partial.as_deref().unwrap_or(&self.path)
     }
 
-    /// The file is whole: gives it its name.
+    /// The file is complete: gives it its name.
     pub(super) fn keep(mut self) -> Result<(), Failure> {
         let Some(partial) = self.partial.take() else { return Ok(()) };
         fs::rename(&partial, &self.path).map_err(|error| {
@@ -66,7 +66,7 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
-            // What is not kept is of no use; if it cannot be removed, it does no harm.
+            // An incomplete file is of no use; if it cannot be removed, it does no harm.
             let _ = fs::remove_file(partial);
         }
     }

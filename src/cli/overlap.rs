@@ -1,4 +1,4 @@
-//! Flags that say how workers share a scene, or the groups of one. All of them change the result.
+//! Flags that say how workers share a scene, or its islands. All of them change the result.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -12,7 +12,10 @@ use crate::overlap::{EngineKind, OverlapSettings, WeightRule};
 
 const WEIGHTS: &[(&str, WeightRule)] = &[("geodesic", WeightRule::Geodesic), ("equal", WeightRule::Equal)];
 
-const BALANCE: &[(&str, Option<Load>)] =
+/// The value of `--balance`. A name of its own, because clap gives `Option<Option<_>>` another meaning.
+type Balance = Option<Load>;
+
+const BALANCE: &[(&str, Balance)] =
     &[("contacts", Some(Load::Contacts)), ("bodies", Some(Load::Bodies)), ("off", None)];
 
 const BRIDGE: &[(&str, bool)] = &[("auto", true), ("off", false)];
@@ -21,33 +24,33 @@ const BRIDGE: &[(&str, bool)] = &[("auto", true), ("off", false)];
 #[derive(Args, Default)]
 #[command(next_help_heading = "Workers (`--sync overlap` and `--bridge auto` only; they change the result)")]
 pub(super) struct OverlapArguments {
-    /// Hand bodies that stay in contact to groups that are solved together, and back when they come free; everybody
-    /// else keeps its own clock
+    /// Solve bodies that stay in contact together, as islands, and free them when they part; free bodies keep their own
+    /// clocks
     #[arg(long, value_name = "auto|off", value_parser = named(BRIDGE))]
     bridge: Option<bool>,
-    /// How many workers share the scene; two, or as many as the scene has parts, if not given. With `--bridge auto`, how
-    /// many share a group: one if not given
+    /// Number of workers that share the scene; if not given, as many as the scene has parts, or two. With `--bridge auto`,
+    /// number of workers that share an island: one if not given
     #[arg(long, value_name = "N")]
     workers: Option<u32>,
-    /// How many joints or contacts deep workers share bodies beyond those where they meet
+    /// How many joints or contacts deep workers share bodies beyond those between them
     #[arg(long, value_name = "G")]
     gamma: Option<u32>,
-    /// How many joints or contacts away a body looks for what is a worker's own
+    /// How many joints or contacts away a worker's own bodies are searched for weights
     #[arg(long, value_name = "B")]
     beta: Option<u32>,
     /// How the copies of a shared body are weighted
     #[arg(long, value_name = "RULE", value_parser = named(WEIGHTS))]
     weights: Option<WeightRule>,
-    /// What is balanced between workers when bodies touch
+    /// The load that contacts balance between workers
     #[arg(long, value_name = "LOAD", value_parser = named(BALANCE))]
-    balance: Option<Option<Load>>,
+    balance: Option<Balance>,
     /// How bodies are divided at the start
     #[arg(long, value_name = "HOW", value_parser = named(Partition::ALL))]
     partition: Option<Partition>,
-    /// What advances the bodies of a worker
+    /// The physics engine of every worker
     #[arg(long, value_name = "NAME", value_parser = named(EngineKind::ALL))]
     engine: Option<EngineKind>,
-    /// Measure what the solver leaves unsolved
+    /// Measure the residual that the solver leaves
     #[arg(long)]
     residual: bool,
 }
@@ -56,9 +59,9 @@ fn named<T: Copy + Send + std::marker::Sync + 'static>(
     table: &'static [(&'static str, T)],
 ) -> impl TypedValueParser<Value = T> {
     let names = PossibleValuesParser::new(table.iter().map(|(name, _)| *name));
-    names.try_map(move |chosen| {
-        let found = table.iter().find(|(name, _)| *name == chosen);
-        found.map(|(_, value)| *value).ok_or_else(|| format!("`{chosen}` is not known"))
+    names.try_map(move |given| {
+        let found = table.iter().find(|(name, _)| *name == given);
+        found.map(|(_, value)| *value).ok_or_else(|| format!("`{given}` is not known"))
     })
 }
 
@@ -74,7 +77,7 @@ impl OverlapArguments {
         }
         if let Some(flag) = self.first_of_scenes_only().filter(|_| is_bridged) {
             return Err(Failure::bad_input(format_args!(
-                "{flag}: says how whole scenes are shared, and `--bridge auto` shares groups as they come and go; \
+                "{flag}: says how whole scenes are shared, and `--bridge auto` shares islands as they come and go; \
                  leave {flag} out, or use `--sync overlap` without `--bridge`"
             )));
         }
@@ -95,13 +98,13 @@ impl OverlapArguments {
         self.bridge == Some(true)
     }
 
-    /// How bodies are handed over, if they are.
+    /// The settings of islands, if there are any.
     pub(super) fn bridge(&self, sync: SyncMode) -> Result<Option<IslandSettings>, Failure> {
-        let workers = self.settings(sync)?;
-        Ok(self.is_bridged().then(|| IslandSettings { workers, ..IslandSettings::default() }))
+        let overlap = self.settings(sync)?;
+        Ok(self.is_bridged().then(|| IslandSettings { overlap, ..IslandSettings::default() }))
     }
 
-    /// The first flag given that is about whole scenes.
+    /// The first given flag that only applies to whole scenes.
     fn first_of_scenes_only(&self) -> Option<&'static str> {
         let given = [
             ("--partition", self.partition.is_some()),
@@ -111,6 +114,7 @@ impl OverlapArguments {
         given.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
     }
 
+    /// The first given flag of all that are about workers.
     fn first_given(&self) -> Option<&'static str> {
         let given = [
             ("--workers", self.workers.is_some()),
@@ -123,5 +127,22 @@ impl OverlapArguments {
             ("--residual", self.residual),
         ];
         given.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::FromArgMatches;
+
+    use super::*;
+
+    #[test]
+    fn every_balance_can_be_chosen() {
+        for (name, load) in BALANCE {
+            let command = OverlapArguments::augment_args(clap::Command::new("test"));
+            let matches = command.get_matches_from(["test", "--balance", name]);
+            let arguments = OverlapArguments::from_arg_matches(&matches).unwrap();
+            assert_eq!(arguments.settings(SyncMode::Overlap).ok().unwrap().load, *load, "{name}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! A bar that shows how far something has come, for set_active at a terminal and for nobody else.
+//! A progress bar, shown at a terminal only.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::format;
 
-/// Nobody reads faster than this.
+/// Time between two updates: faster ones cannot be read.
 const REDRAWN_EVERY: Duration = Duration::from_millis(100);
 /// Positions of the bar.
 const STEPS: u64 = 1000;
@@ -31,7 +31,7 @@ impl Progress {
         Progress { bar, started: now, redrawn: now }
     }
 
-    /// Shows that `share` (0 to 1) is done; `what` says so in words, and is told the seconds since the start.
+    /// Shows that `share` (0 to 1) is done; `what` makes the text from the seconds since the start.
     pub(super) fn show(&mut self, share: f64, what: impl FnOnce(f64) -> String) {
         let Some(bar) = &self.bar else { return };
         if self.redrawn.elapsed() < REDRAWN_EVERY {
@@ -51,7 +51,7 @@ impl Progress {
     }
 }
 
-/// Seconds left, if the rest is like what is done.
+/// Seconds left, if the speed stays the same.
 fn left_s(share: f64, elapsed_s: f64) -> f64 {
     if share > 0.0 { elapsed_s * (1.0 - share) / share } else { 0.0 }
 }

@@ -19,7 +19,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts a recording in place of one that may be there. Any other file is left alone.
+    /// Starts a recording and replaces an older one. Any other file is left alone.
     pub(super) fn create(path: &Path, scene: &Scene) -> Result<Self, Failure> {
         if is_other_file(path) {
             let name = path.display();
@@ -51,7 +51,7 @@ impl Recorder {
     }
 }
 
-/// Whether there is something at `path` that would be a loss.
+/// Whether there is a file at `path` that must not be replaced.
 fn is_other_file(path: &Path) -> bool {
     let holds_something = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0);
     holds_something && matches!(Recording::open(path), Err(RecordError::NotARecording { .. }))

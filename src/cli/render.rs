@@ -48,7 +48,7 @@ pub(super) struct Arguments {
     /// What colours show: `body` (which one it is) or `speed`
     #[arg(long, value_name = "WHAT", default_value = "body")]
     color: ColorBy,
-    /// Show one frame in so many; as many as viewers can show if not given. Animations only
+    /// Show every Nth frame; as many as viewers can show if not given. Animations only
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     every: Option<u32>,
     /// Pictures per second; real time if not given. Animations only
@@ -77,11 +77,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             "{option}: a picture does not move; leave {option} out, or let --out end in `.gif`"
         )));
     }
-    let mut footage = FrameSource::open(&arguments.source, &arguments.changes)?;
+    let mut source = FrameSource::open(&arguments.source, &arguments.changes)?;
     let interrupt = Interrupt::watch()?;
     let done = match format {
-        Format::Png => picture(arguments, &mut footage, &interrupt)?,
-        Format::Gif => animation(arguments, &mut footage, &interrupt)?,
+        Format::Png => picture(arguments, &mut source, &interrupt)?,
+        Format::Gif => animation(arguments, &mut source, &interrupt)?,
     };
     match done {
         Some(what) => {
@@ -100,9 +100,9 @@ impl Arguments {
         if self.every.is_some() { Some("--every") } else { self.fps.map(|_| "--fps") }
     }
 
-    fn renderer(&self, footage: &FrameSource, (width, height): (u32, u32)) -> Result<Renderer, Failure> {
+    fn renderer(&self, source: &FrameSource, (width, height): (u32, u32)) -> Result<Renderer, Failure> {
         let options = RenderOptions { width, height, camera: self.camera, colors: self.color };
-        Ok(Renderer::new(footage.scene(), &*footage.world()?, options)?)
+        Ok(Renderer::new(source.scene(), &*source.world()?, options)?)
     }
 
     /// Which frames are shown, and how fast.
@@ -125,15 +125,15 @@ impl Arguments {
 /// Makes a picture and says what it shows; nothing if the user interrupts.
 fn picture(
     arguments: &Arguments,
-    footage: &mut FrameSource,
+    source: &mut FrameSource,
     interrupt: &Interrupt,
 ) -> Result<Option<String>, Failure> {
     let size = arguments.size.unwrap_or(PICTURE_SIZE);
-    let renderer = arguments.renderer(footage, size)?;
-    let wanted = arguments.frame.unwrap_or(footage.len().saturating_sub(1));
+    let renderer = arguments.renderer(source, size)?;
+    let wanted = arguments.frame.unwrap_or(source.len().saturating_sub(1));
     let output = Output::begin(&arguments.out, &arguments.source)?;
     let selection = Selection { first: wanted, last: wanted, step: 1 };
-    let Some(frames) = footage.take(selection, interrupt)? else { return Ok(None) };
+    let Some(frames) = source.take(selection, interrupt)? else { return Ok(None) };
     let Some(frame) = frames.first() else { return Ok(None) };
     renderer.render(frame).write_png(output.writable())?;
     output.keep()?;
@@ -143,19 +143,19 @@ fn picture(
 /// Makes an animation and says what it shows; nothing if the user interrupts.
 fn animation(
     arguments: &Arguments,
-    footage: &mut FrameSource,
+    source: &mut FrameSource,
     interrupt: &Interrupt,
 ) -> Result<Option<String>, Failure> {
     let size = arguments.size.unwrap_or(ANIMATION_SIZE);
-    let mut renderer = arguments.renderer(footage, size)?;
-    let scene = footage.scene();
+    let mut renderer = arguments.renderer(source, size)?;
+    let scene = source.scene();
     let pace = arguments.pace(scene.ticks_per_second / f64::from(scene.ticks_per_frame))?;
     let first = arguments.frame.unwrap_or(0);
-    let last = footage.len().saturating_sub(1);
+    let last = source.len().saturating_sub(1);
     let output = Output::begin(&arguments.out, &arguments.source)?;
     let gif = GifWriter::create(output.writable(), size.0, size.1, pace)?;
     let selection = Selection { first, last, step: u64::from(pace.step()) };
-    let Some(frames) = footage.take(selection, interrupt)? else { return Ok(None) };
+    let Some(frames) = source.take(selection, interrupt)? else { return Ok(None) };
     renderer.fit_camera(&frames);
     if !draw_all(&renderer, &frames, gif, interrupt)? {
         return Ok(None);

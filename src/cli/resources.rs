@@ -1,4 +1,4 @@
-//! What this process has taken from the machine, where the operating system says so.
+//! Processor time and memory of this process, where the operating system reports them.
 
 /// Processor time of all threads so far, seconds.
 #[cfg(unix)]
@@ -27,7 +27,7 @@ fn peak_rss_of(status: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// How many cores there are to run on; one if nobody knows.
+/// Number of cores that this process may use; one if unknown.
 pub(super) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,4 +1,4 @@
-//! `anachron run`: simulates a scene and says what came of it.
+//! `anachron run`: simulates a scene and prints a summary.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -43,14 +43,14 @@ pub(super) struct Arguments {
     source: PathBuf,
     #[command(flatten)]
     changes: Changes,
-    /// How to carry out the run. The result is the same, except that `overlap` has its own; scenes with joints can only
-    /// be run by `overlap`, and are if nothing is said
+    /// The executor. The result is the same for each, except that `overlap` has its own. If not given: `timewarp`, or
+    /// `overlap` for scenes with joints, which no other executor can run
     #[arg(long, value_name = "NAME", value_parser = sync_parser())]
     sync: Option<SyncMode>,
-    /// How many cores to use; if not given, all of the machine's, or one for a scene so small that others would not help
+    /// How many cores to use; if not given, all of the machine's, or one for `timewarp` with fewer than 256 bodies
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=4096))]
     cores: Option<u32>,
-    /// Keep the frames in a file, for `render`, `export` and `diff`
+    /// Record the frames in a file, for `render`, `export` and `diff`
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Write what every core did when to a file, for Perfetto or Chrome (`--sync timewarp` only)
@@ -59,7 +59,7 @@ pub(super) struct Arguments {
     /// Write the outcome as one JSON object to standard output
     #[arg(long)]
     json: bool,
-    /// Say nothing but errors
+    /// Print nothing but errors
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
@@ -75,46 +75,27 @@ fn sync_parser() -> impl TypedValueParser<Value = SyncMode> {
     })
 }
 
-/// Bodies in their own time that are fewer than this are done sooner on one core: messages between cores cost more than
-/// what there is to do.
-const WORTH_CORES: usize = 256;
-
-/// How many cores suit a run if nobody says.
-fn cores_for(sync: SyncMode, scene: &Scene) -> usize {
-    match sync {
-        SyncMode::Timewarp if scene.bodies.len() < WORTH_CORES => 1,
-        _ => resources::cores(),
-    }
-}
-
-/// How many cores a run will use if it may use `cores`.
-fn cores_used(sync: SyncMode, cores: usize) -> usize {
-    match sync {
-        SyncMode::Timewarp | SyncMode::Overlap => cores,
-        SyncMode::Sequential | SyncMode::Loop | SyncMode::Chaos | SyncMode::RollbackCheck => cores.min(1),
-    }
-}
-
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let scene = Source::of(&arguments.source).scene(&arguments.changes)?;
     let sync = arguments.sync_for(&scene);
-    let cores_asked = arguments.cores.map_or_else(|| cores_for(sync, &scene), |cores| cores as usize);
-    let cores = cores_used(sync, cores_asked);
     let tracer = arguments.tracer(sync)?;
     let mut simulation = Simulation::new(&scene)?
         .sync(sync)
-        .cores(cores)
         .overlap(arguments.overlap.settings(sync)?)
         .bridge(arguments.overlap.bridge(sync)?)
         .tuning(arguments.tuning.for_scene(&scene))
         .chaos_seed(arguments.tuning.chaos_seed());
+    if let Some(cores) = arguments.cores {
+        simulation = simulation.cores(cores as usize);
+    }
     if let Some(tracer) = &tracer {
         simulation = simulation.traced(tracer.clone());
     }
+    let cores = simulation.cores_used();
     simulation.check()?;
     if !arguments.quiet {
         console::warn(&scene.validate()?);
-        if arguments.cores.is_some() && cores < cores_asked {
+        if arguments.cores.is_some_and(|asked| cores < asked as usize) {
             tell_cores(sync, cores);
         }
     }
@@ -123,7 +104,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let trace = arguments.begin_trace()?;
     let recorder = arguments.record.as_deref().map(|path| Recorder::create(path, &scene)).transpose()?;
     let done = carry_out(&scene, &simulation, recorder, &interrupt, arguments.quiet);
-    // A run that failed is worth looking at too.
+    // The trace of a run that failed is of use too.
     if let (Some(file), Some(tracer)) = (trace, &tracer) {
         write_trace(file, tracer)?;
     }
@@ -138,14 +119,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(if report.interrupted { Exit::Interrupted } else { Exit::Done })
 }
 
-/// Slices of a trace that are kept: about 25 MiB in memory, four times that in the file.
+/// Slices of a trace that are kept at most: about 25 MiB in memory, four times that in the file.
 const SLICES_MAX: usize = 1 << 19;
 
 impl Arguments {
-    /// What was asked for, or what suits the scene.
+    /// The executor that was asked for, or that of the library.
     fn sync_for(&self, scene: &Scene) -> SyncMode {
-        let suits = if scene.joints.is_empty() { SyncMode::Timewarp } else { SyncMode::Overlap };
-        self.sync.unwrap_or(suits)
+        self.sync.unwrap_or_else(|| SyncMode::for_scene(scene))
     }
 
     fn tracer(&self, sync: SyncMode) -> Result<Option<Arc<Tracer>>, Failure> {

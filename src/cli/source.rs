@@ -98,7 +98,7 @@ impl Changes {
         Ok(scene)
     }
 
-    /// The first of these options that was given, for commands that cannot heed it.
+    /// The first of these options that was given, for commands that reject them.
     pub(super) fn first_given(&self) -> Option<&'static str> {
         let given = [
             ("--bodies", self.bodies.is_some()),

@@ -1,10 +1,10 @@
-//! Flags that say how to speculate. None of them changes a result.
+//! Flags of Time Warp. None of them changes a result.
 
 use clap::{Args, ValueEnum};
 
 use crate::executor::Tuning;
+use crate::runtime::shared_tvht::Lane;
 use crate::scene::Scene;
-use crate::tvht::Lane;
 
 /// The lanes of the hash table, as the command line names them.
 #[derive(Clone, Copy, ValueEnum)]
@@ -13,34 +13,34 @@ enum LaneName {
     Actors,
 }
 
-/// How to speculate; the result is the same
+/// How Time Warp speculates; the result is the same
 #[derive(Args)]
-#[command(next_help_heading = "Speculation (changes speed, never the result)")]
+#[command(next_help_heading = "Time Warp (changes speed, never the result)")]
 pub(super) struct TuningArguments {
-    /// How far a body may run ahead of the slowest one, in simulated milliseconds
+    /// How far an entity may run ahead of GVT, in simulated milliseconds
     #[arg(long, value_name = "MS", default_value_t = 1024.0, value_parser = positive)]
     window: f64,
-    /// Use the window as it is, instead of shorter strides for bodies that are often rolled back
+    /// Use the whole window always, instead of shorter strides for entities that are often rolled back
     #[arg(long)]
     fixed_window: bool,
-    /// Bodies per actor: so many neighbours share one clock; or `auto`: those that keep touching come together,
-    /// until they part
+    /// Bodies per cluster, which share one local virtual time; or `auto`: bodies that stay in contact are clustered until
+    /// they separate
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = cluster)]
     cluster: u32,
-    /// Simulated milliseconds to keep open for inputs that come late; frames come so much later, and clusters stay as
-    /// they are
+    /// Simulated milliseconds before GVT that stay open for late inputs; frames come later by as much, and clusters do
+    /// not change
     #[arg(long, value_name = "MS", default_value_t = 0.0, value_parser = not_negative)]
     history: f64,
-    /// Memory that histories may take, in MiB; beyond that bodies run ahead less far
+    /// Memory for saved states, in MiB; beyond it the window shrinks
     #[arg(long, value_name = "MIB", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..))]
     memory: u32,
-    /// Buckets of the hash table; as many as suit the scene if not given
+    /// Number of buckets of the hash table; suits the scene if not given
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
     buckets: Option<u32>,
-    /// Buckets of the hash table in shared memory, or each an actor of its own
+    /// Where the buckets of the hash table are: in shared memory, or each an actor of its own
     #[arg(long, value_enum, default_value_t = LaneName::Shared)]
     tvht: LaneName,
-    /// Which order `--sync chaos` takes
+    /// Seed of the schedule of `--sync chaos`
     #[arg(long, value_name = "N", default_value_t = 0)]
     chaos_seed: u64,
 }

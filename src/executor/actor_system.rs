@@ -1,7 +1,7 @@
-//! The actor_system: arbiters and actors are started here, and asked for an report when the run is over.
+//! The actors of a Time Warp run: starts arbiters, entities and buckets, connects them, waits for the end of the run, and
+//! collects their reports.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 use actix::prelude::*;
@@ -10,20 +10,104 @@ use rayon::ThreadPoolBuilder;
 
 use crate::base::parallel::{PARALLEL_BODIES_MIN, set_pool};
 use crate::base::sync::lock;
-use crate::entity::{EntityActor, EntityReport, ReportNow, StepNow};
-use crate::executor::timewarp::{ArbiterSlot, Runtime, actors_per_arbiter};
-use crate::protocol::Entity;
-use crate::rigid::RigidModel;
-use crate::rigid::clear_pool_workspaces;
+use crate::base::time::Tick;
+use crate::entity::{Deliver, DeliverInput, EntityActor, Poll, ReportNow, TableReply, WakeUp};
+use crate::executor::arbiters::{self, actors_per_arbiter};
+use crate::protocol::{Entity, EntityId, Message as ProtocolMessage, Plan, TableRequest, WriteResult};
+use crate::rigid::{RigidModel, clear_pool_workspaces};
 use crate::runtime::affinity::pin_briefly;
+use crate::runtime::inputs::QueuedInput;
+use crate::runtime::network::{EntityReport, Network, Transport};
 use crate::runtime::stats::thread_cpu;
-use crate::tvht::{BucketActor, Lane};
+use crate::tvht::{BucketActor, Lane, Unlock};
 
-/// How long an actor may take to give report of itself.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long an actor may take to report at the end of a run.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Ends the run when the actor_system is left, by whatever door: nobody is to wait for actors that are gone.
-struct EndOnDrop(Arc<Runtime>);
+/// Addresses of all actors. Entities may be added while the run goes on.
+struct Addresses {
+    /// In the order of their ids.
+    entities: Arc<boxcar::Vec<Addr<EntityActor>>>,
+    /// Empty if the table is in shared memory.
+    buckets: Box<[Addr<BucketActor>]>,
+    arbiters: Vec<ArbiterHandle>,
+}
+
+impl Addresses {
+    fn entity(&self, id: EntityId) -> &Addr<EntityActor> {
+        &self.entities[id.0 as usize]
+    }
+
+    /// Sends a message to every entity, from its own arbiter so that no thread wakes the entities of another. Returns
+    /// the number of entities.
+    fn broadcast<M>(&self, message: impl Fn() -> M + Clone + Send + 'static) -> usize
+    where
+        M: Message<Result = ()> + Send + 'static,
+        EntityActor: Handler<M>,
+    {
+        let count = self.entities.count();
+        let share = actors_per_arbiter(count, self.arbiters.len());
+        for (at, arbiter) in self.arbiters.iter().enumerate() {
+            let range = (at * share).min(count)..((at + 1) * share).min(count);
+            let addresses: Vec<Addr<EntityActor>> = range.map(|id| self.entities[id].clone()).collect();
+            let message = message.clone();
+            arbiter.spawn_fn(move || addresses.iter().for_each(|address| address.do_send(message())));
+        }
+        count
+    }
+}
+
+/// Delivers through actix. Mailboxes keep the order of messages between two actors.
+struct ActixTransport(Arc<Addresses>);
+
+impl Transport for ActixTransport {
+    fn deliver(&self, from: EntityId, to: EntityId, message: ProtocolMessage<RigidModel>) {
+        self.0.entity(to).do_send(Deliver { from, message });
+    }
+
+    fn deliver_input(&self, to: EntityId, pinned: Tick, entry: QueuedInput) {
+        self.0.entity(to).do_send(DeliverInput { pinned, entry });
+    }
+
+    fn poll(&self, entity: EntityId) {
+        self.0.entity(entity).do_send(Poll);
+    }
+
+    fn wake(&self, arbiter: usize, entities: Vec<EntityId>) {
+        // One message to the arbiter, which then wakes its own.
+        let addresses = self.0.entities.clone();
+        self.0.arbiters[arbiter].spawn_fn(move || {
+            entities.into_iter().for_each(|id| addresses[id.0 as usize].do_send(WakeUp));
+        });
+    }
+
+    fn start(&self, entity: Entity<RigidModel>, network: Arc<Network>) {
+        let id = entity.id();
+        let arbiter = id.0 as usize % self.0.arbiters.len();
+        let actor = move |_: &mut Context<EntityActor>| EntityActor::new(entity, network, arbiter);
+        self.0.entities.push(EntityActor::start_in_arbiter(&self.0.arbiters[arbiter], actor));
+        self.poll(id);
+    }
+
+    fn request(&self, bucket: u32, request: TableRequest<RigidModel>) {
+        self.0.buckets[bucket as usize].do_send(request);
+    }
+
+    fn unlock(&self, bucket: u32) {
+        self.0.buckets[bucket as usize].do_send(Unlock);
+    }
+
+    fn reply(&self, plan: Plan<RigidModel>, reply: WriteResult<RigidModel>) {
+        self.0.entity(plan.version.entity).do_send(TableReply { plan, reply });
+    }
+
+    fn has_bucket_actors(&self) -> bool {
+        !self.0.buckets.is_empty()
+    }
+}
+
+/// Ends the run on every exit path, so that no thread waits for dead actors.
+struct EndOnDrop(Arc<Network>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
@@ -31,91 +115,82 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// What is left when the actors have gone home.
+/// What is left when the actors have stopped.
 pub(super) struct ActorsReport {
-    /// What all entities have done, and where some of them stood.
+    /// What all entities have done, and a description of some of them.
     pub report: EntityReport,
-    /// Processor time of every arbiter, in seconds and as a actors_per_arbiter of wall time.
+    /// Processor time of every arbiter, in seconds and as a share of wall time.
     pub busy: Vec<Option<(f64, f64)>>,
-    /// Wall time between the first step and the end.
+    /// Wall time between the first poll and the end.
     pub acted: Duration,
 }
 
 /// The thread that owns the actor system: starts arbiters and actors, waits for the end, and collects reports.
-pub(super) fn actor_system(
-    runtime: &Arc<Runtime>,
+pub(super) fn run_actors(
+    network: &Arc<Network>,
     entities: Vec<Entity<RigidModel>>,
     cores: usize,
     lane: Lane,
 ) -> ActorsReport {
-    let _whatever_happens = EndOnDrop(runtime.clone());
-    let system = System::new();
-    system.block_on(async {
-        let arbiters: Vec<Arbiter> = (0..cores).map(|_| Arbiter::new()).collect();
-        for (number, arbiter) in arbiters.iter().enumerate() {
-            arbiter.spawn_fn(move || pin_briefly(number));
-        }
-        let _ =
-            runtime.slots.set(arbiters.iter().map(|arbiter| ArbiterSlot::new(arbiter.handle())).collect());
-        if lane == Lane::Actors {
-            start_buckets(runtime, &arbiters).await;
-        }
-        start_entities(runtime, entities, &arbiters).await;
-        if cores > 1 && runtime.shared.model.world.bodies.at_start().len() >= PARALLEL_BODIES_MIN {
+    let _on_every_path = EndOnDrop(network.clone());
+    System::new().block_on(async {
+        let arbiters = arbiters::start(cores);
+        let buckets = match lane {
+            Lane::Shared => Box::default(),
+            Lane::Actors => start_buckets(network, &arbiters).await,
+        };
+        let addresses = Arc::new(Addresses {
+            entities: Arc::new(start_entities(network, entities, &arbiters).await),
+            buckets,
+            arbiters: arbiters.iter().map(Arbiter::handle).collect(),
+        });
+        network.connect(Box::new(ActixTransport(addresses.clone())));
+        if cores > 1 && network.shared.model.world.bodies.at_start().len() >= PARALLEL_BODIES_MIN {
             let pool = ThreadPoolBuilder::new()
                 .num_threads(cores)
                 .thread_name(|number| format!("helper-{number}"))
                 .start_handler(pin_briefly);
-            // Without helpers it takes longer, and that is all.
-            for (arbiter, pool) in arbiters.iter().zip(std::iter::repeat(pool.build().ok().map(Arc::new))) {
+            // Without a pool large clusters take longer, and that is all.
+            let pool = pool.build().ok().map(Arc::new);
+            for arbiter in &arbiters {
+                let pool = pool.clone();
                 arbiter.spawn_fn(move || pool.into_iter().for_each(set_pool));
             }
         }
         let before = (processor_times(&arbiters).await, Instant::now());
-        set_going(runtime);
-        while !runtime.is_ending() {
+        addresses.broadcast(|| Poll);
+        network.start();
+        while !network.is_ending() {
             actix::clock::sleep(Duration::from_millis(1)).await;
         }
         let acted = before.1.elapsed();
         let busy = busy_shares(&before.0, &processor_times(&arbiters).await, acted);
-        let finished = lock(&runtime.failure).is_none() && runtime.unfinished.load(SeqCst) == 0;
-        let (report, all_answer) = reports(runtime, finished).await;
-        for arbiter in &arbiters {
-            arbiter.stop();
-        }
-        for arbiter in arbiters.into_iter().filter(|_| all_answer) {
-            let _ = arbiter.join();
-        }
+        let (report, all_answer) = reports(network, &addresses).await;
+        arbiters::stop(arbiters, all_answer);
         clear_pool_workspaces();
         ActorsReport { report, busy, acted }
     })
 }
 
-/// Asks everybody for an report, each on its own arbiter. Says also whether all have answered.
-async fn reports(runtime: &Arc<Runtime>, finished: bool) -> (EntityReport, bool) {
-    let expected = runtime.tell_all(move || ReportNow { finished });
+/// Asks every entity for a report, each on its own arbiter. Also whether all have answered.
+async fn reports(network: &Arc<Network>, addresses: &Addresses) -> (EntityReport, bool) {
+    let finished = network.is_finished();
+    let expected = addresses.broadcast(move || ReportNow { finished });
     let asked = Instant::now();
     loop {
         let mut all = EntityReport::default();
-        for seat in runtime.slots() {
-            all.add(&lock(&seat.report));
+        for slot in &network.slots {
+            all.add(&lock(&slot.report));
         }
-        // A handler that does not return: neither does its arbiter. It is left behind.
-        if all.entities >= expected || asked.elapsed() > PATIENCE {
-            let all_answer = all.entities >= expected;
+        let all_answer = all.entities >= expected;
+        if all_answer || asked.elapsed() > REPORT_TIMEOUT {
             return (all, all_answer);
         }
         actix::clock::sleep(Duration::from_micros(200)).await;
     }
 }
 
-/// Sets everybody going, now that all have an address.
-fn set_going(runtime: &Arc<Runtime>) {
-    runtime.tell_all(|| StepNow);
-    runtime.started.store(true, SeqCst);
-}
-
-/// Processor time of the thread of every arbiter so far. An arbiter that does not answer has none.
+/// Processor time of the thread of every arbiter so far; `None` for an arbiter that does not answer.
 async fn processor_times(arbiters: &[Arbiter]) -> Vec<Option<Duration>> {
     let (give, take) = channel::unbounded();
     for (at, arbiter) in arbiters.iter().enumerate() {
@@ -127,7 +202,7 @@ async fn processor_times(arbiters: &[Arbiter]) -> Vec<Option<Duration>> {
     drop(give);
     let (mut times, mut missing) = (vec![None; arbiters.len()], arbiters.len());
     let asked = Instant::now();
-    while missing > 0 && asked.elapsed() < PATIENCE {
+    while missing > 0 && asked.elapsed() < REPORT_TIMEOUT {
         match take.try_recv() {
             Ok((at, time)) => {
                 times[at] = time;
@@ -145,35 +220,41 @@ fn busy_shares(
     after: &[Option<Duration>],
     wall: Duration,
 ) -> Vec<Option<(f64, f64)>> {
-    let actors_per_arbiter = |(before, after): (&Option<Duration>, &Option<Duration>)| {
+    let share = |(before, after): (&Option<Duration>, &Option<Duration>)| {
         let spent = after.as_ref()?.saturating_sub(*before.as_ref()?).as_secs_f64();
         // Two clocks may disagree by a little.
         Some((spent, (spent / wall.as_secs_f64().max(1e-9)).min(1.0)))
     };
-    before.iter().zip(after).map(actors_per_arbiter).collect()
+    before.iter().zip(after).map(share).collect()
 }
 
-/// Starts every entity on its arbiter, neighbours together.
-async fn start_entities(runtime: &Arc<Runtime>, entities: Vec<Entity<RigidModel>>, arbiters: &[Arbiter]) {
+/// Starts every entity on its arbiter, neighbours together. Returns addresses in the order of ids.
+async fn start_entities(
+    network: &Arc<Network>,
+    entities: Vec<Entity<RigidModel>>,
+    arbiters: &[Arbiter],
+) -> boxcar::Vec<Addr<EntityActor>> {
     let mut entities: Vec<_> = entities.into_iter().enumerate().collect();
-    let shared = runtime.clone();
+    let shared = network.clone();
     let actor = move |entity, arbiter| EntityActor::new(entity, shared.clone(), arbiter);
-    // Those for groups are shared out by themselves: most of them will have nothing to do.
-    let of_groups = entities.split_off(runtime.shared.free.min(entities.len()));
-    for entities in [entities, of_groups] {
+    // Entities of islands are spread by themselves: most of them will have nothing to do.
+    let of_islands = entities.split_off(network.shared.free.min(entities.len()));
+    let addresses = boxcar::Vec::new();
+    for entities in [entities, of_islands] {
         for address in start_all(entities, arbiters, actor.clone()).await {
-            runtime.addresses.push(address);
+            addresses.push(address);
         }
     }
+    addresses
 }
 
 /// Starts the buckets as actors.
-async fn start_buckets(runtime: &Arc<Runtime>, arbiters: &[Arbiter]) {
+async fn start_buckets(network: &Arc<Network>, arbiters: &[Arbiter]) -> Box<[Addr<BucketActor>]> {
     let numbers: Vec<_> =
-        (0..runtime.shared.grid.buckets()).map(|number| (number as usize, number)).collect();
-    let shared = runtime.clone();
+        (0..network.shared.grid.buckets()).map(|number| (number as usize, number)).collect();
+    let shared = network.clone();
     let actor = move |number, arbiter| BucketActor::new(number, shared.clone(), arbiter);
-    let _ = runtime.buckets.set(start_all(numbers, arbiters, actor).await);
+    start_all(numbers, arbiters, actor).await
 }
 
 /// Starts actors in equal shares on the arbiters, and returns their addresses in order.
@@ -187,11 +268,11 @@ where
     A: Actor<Context = Context<A>>,
 {
     let count = parts.len();
-    let actors_per_arbiter = actors_per_arbiter(count, arbiters.len());
+    let share = actors_per_arbiter(count, arbiters.len());
     let (give, take) = channel::unbounded();
     let mut parts = parts.into_iter();
     for (at, arbiter) in arbiters.iter().enumerate() {
-        let part: Vec<_> = parts.by_ref().take(actors_per_arbiter).collect();
+        let part: Vec<_> = parts.by_ref().take(share).collect();
         let (give, actor) = (give.clone(), actor.clone());
         arbiter.spawn_fn(move || {
             for (number, what) in part {

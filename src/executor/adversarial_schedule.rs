@@ -16,7 +16,7 @@ pub enum Choice {
         /// Who gets it.
         to: EntityId,
         /// Whether it is an answer.
-        is_answer: bool,
+        is_ack: bool,
     },
     /// An entity does what it may.
     Step(EntityId),
@@ -72,13 +72,13 @@ impl AdversarialSchedule {
     /// The rank of an action; among equals, chance decides.
     fn rank(&self, action: &Choice) -> (u64, u64) {
         let (group, each) = match *action {
-            Choice::Deliver { from, to, is_answer } => {
+            Choice::Deliver { from, to, is_ack } => {
                 let each = u64::from(from.0) << 32 | u64::from(to.0);
                 let group = match self.ranked {
                     Ranked::Each => each,
                     Ranked::Receivers => u64::from(to.0),
                     Ranked::Senders => u64::from(from.0),
-                    Ranked::Kinds => u64::from(is_answer),
+                    Ranked::Kinds => u64::from(is_ack),
                 };
                 (group, each)
             }
@@ -111,8 +111,7 @@ mod tests {
     /// Whatever the seed, nothing waits for ever: every one of a few actions is chosen at some time.
     #[test]
     fn everything_happens_at_some_time() {
-        let deliver =
-            |from, to, is_answer| Choice::Deliver { from: EntityId(from), to: EntityId(to), is_answer };
+        let deliver = |from, to, is_ack| Choice::Deliver { from: EntityId(from), to: EntityId(to), is_ack };
         let actions =
             [deliver(0, 1, false), deliver(1, 0, true), deliver(2, 1, true), Choice::Step(EntityId(3))];
         for seed in 0..200 {

@@ -1,7 +1,8 @@
-//! Ways of running a scene. All of them commit the same frames, to the bit; [`sequential`] is the definition.
+//! Ways of running a scene. All but [`overlap`] commit the same frames, to the bit; [`sequential`] is the definition.
 
 mod actor_system;
 pub mod adversarial_schedule;
+pub(crate) mod arbiters;
 pub mod overlap;
 mod report;
 pub mod sequential;
@@ -27,13 +28,16 @@ pub use crate::runtime::trace::Tracer;
 use crate::scene::{Scene, SceneError};
 pub use report::{Report, Tally};
 
-/// How a run is carried out. The result is the same for each.
+/// How a run is carried out. The result is the same for each but [`SyncMode::Overlap`].
+///
+/// The default is [`SyncMode::Timewarp`], for the library and for the command line alike; scenes with joints need
+/// [`SyncMode::Overlap`] (see [`SyncMode::for_scene`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncMode {
     /// The plain loop over ticks that defines the result.
-    #[default]
     Sequential,
-    /// Every body in its own time, on actors.
+    /// Time Warp on actors: every cluster of bodies has its own virtual time. The default.
+    #[default]
     Timewarp,
     /// The same protocol on one thread without actors, in a sensible order.
     Loop,
@@ -62,11 +66,21 @@ impl SyncMode {
         Self::ALL.iter().copied().filter(|(_, sync)| *sync != SyncMode::Overlap)
     }
 
+    /// The executor of a scene if none is chosen: [`SyncMode::Overlap`] if it has joints, else the default.
+    pub fn for_scene(scene: &Scene) -> Self {
+        if scene.joints.is_empty() { SyncMode::default() } else { SyncMode::Overlap }
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, sync)| *sync == self).map_or("unknown", |(name, _)| name)
     }
 }
+
+/// Time Warp takes one core for fewer bodies than this if nothing is said: messages between cores cost more than they
+/// save. Measured: four scenes of 200 bodies on two cores ran at 0.82 to 1.01 times the speed of one core
+/// (`docs/performance.md`). The limit itself is not tuned.
+const BODIES_FOR_CORES: usize = 256;
 
 /// What an executor that speculates is to run.
 #[derive(Clone, Copy)]
@@ -99,7 +113,8 @@ pub struct Job<'a> {
 pub struct Simulation {
     world: Arc<World>,
     sync: SyncMode,
-    cores: usize,
+    /// As many as suit the run if nothing is given: see [`Simulation::cores_used`].
+    cores: Option<usize>,
     tuning: Tuning,
     chaos_seed: u64,
     /// The scene without its bodies, for those that come late.
@@ -111,13 +126,14 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Checks and compiles a scene. Scenes with joints are run by [`SyncMode::Overlap`], others by [`SyncMode::Sequential`],
-    /// unless something else is said.
+    /// Checks and compiles a scene. Scenes with joints are run by [`SyncMode::Overlap`], others by
+    /// [`SyncMode::Timewarp`], unless [`Simulation::sync`] chooses another executor. Time Warp uses all cores of the
+    /// machine, or one for a scene of fewer than 256 bodies, unless [`Simulation::cores`] says how many.
     pub fn new(scene: &Scene) -> Result<Self, SceneError> {
         Ok(Simulation {
             world: Arc::new(World::new(scene)?),
-            sync: if scene.joints.is_empty() { SyncMode::default() } else { SyncMode::Overlap },
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            sync: SyncMode::for_scene(scene),
+            cores: None,
             tuning: Tuning::default(),
             chaos_seed: 0,
             template: Scene {
@@ -136,8 +152,19 @@ impl Simulation {
 
     /// Uses this many cores where the executor can. The result stays the same.
     pub fn cores(mut self, cores: usize) -> Self {
-        self.cores = cores.max(1);
+        self.cores = Some(cores.max(1));
         self
+    }
+
+    /// How many cores a run uses: those that were asked for, or all of the machine's; one for a small scene under
+    /// [`SyncMode::Timewarp`] if nothing was asked for, and one for executors that have a single thread.
+    pub fn cores_used(&self) -> usize {
+        let all = || std::thread::available_parallelism().map_or(1, usize::from);
+        match self.sync {
+            SyncMode::Timewarp if self.world.bodies.len() < BODIES_FOR_CORES => self.cores.unwrap_or(1),
+            SyncMode::Timewarp | SyncMode::Overlap => self.cores.unwrap_or_else(all),
+            SyncMode::Sequential | SyncMode::Loop | SyncMode::Chaos | SyncMode::RollbackCheck => 1,
+        }
     }
 
     /// Speculates in another way. The result stays the same.
@@ -181,7 +208,7 @@ impl Simulation {
                 let fix = "act on the scene before it runs, or use another executor";
                 return Err(SceneError::new("inputs", "`--sync overlap` takes no inputs while it runs", fix));
             }
-            return self.overlap.chosen(&self.world).map(|_| ());
+            return self.overlap.resolve(&self.world).map(|_| ());
         }
         if self.world.joints.is_empty() {
             return Ok(());
@@ -201,7 +228,7 @@ impl Simulation {
             );
         }
         if self.sync == SyncMode::Overlap {
-            let problem = "`--sync overlap` solves all bodies together, so there is nobody to hand over";
+            let problem = "`--sync overlap` solves all bodies together, so there are no islands to form";
             return rejected(problem, "leave `--bridge` out, or use `--sync timewarp`");
         }
         if self.inputs.is_some() {
@@ -213,7 +240,7 @@ impl Simulation {
             return rejected(problem, "leave `--history` or `--bridge` out");
         }
         if self.tuning.cluster > 1 {
-            let problem = "`--bridge auto` decides itself which bodies share a clock";
+            let problem = "`--bridge auto` decides itself which bodies share one virtual time";
             return rejected(problem, "use `--cluster auto`, or leave `--bridge` out");
         }
         IslandModel::new(&self.world, *settings).map(|_| ())
@@ -260,12 +287,14 @@ impl Simulation {
             flow
         };
         let islands = self.bridge.map(|settings| IslandModel::new(&self.world, settings)).transpose()?;
-        let model = RigidModel { world: self.world.clone(), islands: islands.map(Arc::new) };
+        let model = RigidModel::new(self.world.clone()).with_islands(islands.map(Arc::new));
         let job = Job { model: &model, tuning: &self.tuning, inputs: self.inputs.as_ref() };
         let mut workers = None;
         let (tally, speculation) = match self.sync {
             SyncMode::Sequential => (sequential::run(&model, job.inputs, &mut sink)?, None),
-            SyncMode::Timewarp => with_stats(timewarp::run(job, self.cores, self.tracer.clone(), &mut sink)?),
+            SyncMode::Timewarp => {
+                with_stats(timewarp::run(job, self.cores_used(), self.tracer.clone(), &mut sink)?)
+            }
             SyncMode::Loop => with_stats(single_thread::run(job, single_thread::Order::Sensible, &mut sink)?),
             SyncMode::RollbackCheck => {
                 with_stats(single_thread::run(job, single_thread::Order::Twice, &mut sink)?)
@@ -277,7 +306,7 @@ impl Simulation {
             )?),
             SyncMode::Overlap => {
                 let (tally, summary) =
-                    overlap::run(&self.world, self.overlap, self.cores, on_tick, &mut sink)?;
+                    overlap::run(&self.world, self.overlap, self.cores_used(), on_tick, &mut sink)?;
                 workers = Some(summary);
                 (tally, None)
             }

@@ -1,7 +1,7 @@
-//! Workers as actors: each advances its bodies when it is told to, all of them at once.
+//! Workers as actors: all of them advance their bodies at the same time.
 //!
-//! The calling thread is the bridge between them; what it decides depends on states only, so the result depends on the
-//! number of workers and never on the number of cores.
+//! The calling thread is the coordinator. Its decisions depend on states only, so the result depends on the number of
+//! workers and never on the number of cores.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,16 +18,17 @@ use crate::base::time::Tick;
 use crate::executor::{RunError, Tally};
 use crate::overlap::detect::DetectTask;
 use crate::overlap::step::{StepResult, StepTask};
-use crate::overlap::{OverlapSettings, OverlapSummary, Violation};
-use crate::overlap_bridge::{Detected, OverlapCoordinator, TickReport, Worker, WorkerPool};
+use crate::overlap::{JointGaps, OverlapSettings, OverlapSummary, TickReport};
+use crate::overlap_bridge::{Detected, OverlapCoordinator, Worker, WorkerPool};
 use crate::physics::World;
 use crate::runtime::affinity::pin_briefly;
 use crate::runtime::stats::thread_cpu;
 
-/// How long a worker waits for its next orders without going to sleep.
-const WATCHFUL: Duration = Duration::from_micros(300);
+/// How long a worker polls for its next task before it goes to sleep: being woken takes longer than the coordinator's
+/// share of a tick. Not tuned.
+const POLLING: Duration = Duration::from_micros(300);
 
-/// What is told about a tick as soon as it is over.
+/// Is called after every tick.
 pub type OnTick<'a> = &'a mut dyn FnMut(Tick, &OverlapCoordinator, &TickReport);
 
 /// Runs the world to its last tick, or until `sink` breaks.
@@ -38,45 +39,51 @@ pub fn run(
     on_tick: OnTick,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, OverlapSummary), RunError> {
-    let mut bridge = OverlapCoordinator::new(world.clone(), settings)?;
-    let mut crew = ActorPool::start(bridge.workers(), cores)?;
-    let mut summary = OverlapSummary::new(bridge.chosen());
+    let mut coordinator = OverlapCoordinator::new(world.clone(), settings)?;
+    let mut pool = ActorPool::start(coordinator.workers(), cores)?;
+    let parameters = coordinator.parameters();
+    let mut summary = OverlapSummary::new(parameters.workers, parameters.gamma);
     let mut tally = Tally::default();
     for tick in 0..=world.time.last_tick {
-        check_finite(world, &bridge, tick)?;
-        if world.time.is_frame(tick) && sink(frame(world, &bridge, tick)).is_break() {
+        check_finite(world, &coordinator, tick)?;
+        if world.time.is_frame(tick) && sink(frame(world, &coordinator, tick)).is_break() {
             break;
         }
         tally.ticks = tick;
         if tick == world.time.last_tick {
             break;
         }
-        crew.tick = tick;
-        // Time of the processor: workers that wait for each other are not the bridge's fault.
+        pool.tick = tick;
+        // Processor time: waiting for the workers does not count.
         let before = thread_cpu();
-        let report = bridge.tick(&mut crew)?;
-        summary.bridge_s += thread_cpu().zip(before).map_or(0.0, |(now, then)| (now - then).as_secs_f64());
+        let report = coordinator.tick(&mut pool)?;
+        summary.coordinator_cpu_s += seconds_since(before);
         for counts in &report.workers {
             tally.contacts += u64::from(counts.begun);
             tally.contact_ticks += u64::from(counts.pairs);
             tally.max_overlap_m = tally.max_overlap_m.max(counts.deepest);
         }
         summary.add(&report);
-        on_tick(tick, &bridge, &report);
+        on_tick(tick, &coordinator, &report);
     }
-    summary.violation = Violation::of(world, bridge.states());
+    summary.joint_gaps = JointGaps::of(world, coordinator.states());
     Ok((tally, summary))
 }
 
-fn check_finite(world: &World, bridge: &OverlapCoordinator, tick: Tick) -> Result<(), RunError> {
-    match bridge.states().iter().position(|state| !state.is_finite()) {
-        Some(place) => Err(RunError::not_finite(world.bodies[place].id, tick)),
+/// Processor time of this thread since `before`, seconds; zero if the operating system does not report it.
+fn seconds_since(before: Option<Duration>) -> f64 {
+    thread_cpu().zip(before).map_or(0.0, |(now, before)| (now - before).as_secs_f64())
+}
+
+fn check_finite(world: &World, coordinator: &OverlapCoordinator, tick: Tick) -> Result<(), RunError> {
+    match coordinator.states().iter().position(|state| !state.is_finite()) {
+        Some(body) => Err(RunError::not_finite(world.bodies[body].id, tick)),
         None => Ok(()),
     }
 }
 
-fn frame(world: &World, bridge: &OverlapCoordinator, tick: Tick) -> Frame {
-    let states = world.bodies.iter().zip(bridge.states());
+fn frame(world: &World, coordinator: &OverlapCoordinator, tick: Tick) -> Frame {
+    let states = world.bodies.iter().zip(coordinator.states());
     Frame {
         index: tick / u64::from(world.time.ticks_per_frame),
         tick,
@@ -88,61 +95,57 @@ fn frame(world: &World, bridge: &OverlapCoordinator, tick: Tick) -> Frame {
 /// Advance by one tick.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Step {
-    orders: StepTask,
-}
+struct Step(StepTask);
 
-/// Look who meets.
+/// Test candidate pairs.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Look {
-    task: DetectTask,
-}
+struct Detect(DetectTask);
 
-/// Look whether there is anything to do, rather than go to sleep.
+/// A message of a worker to itself: as long as it has one, its thread does not sleep.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct StayAwake;
+struct Poll;
 
-/// What a worker answers.
+/// The result of a task.
 enum Reply {
     Detected(Detected),
-    Done(StepResult),
+    Stepped(StepResult),
 }
 
-/// A reply, or what a panic said.
+/// The number of a worker, and its reply or the message of a panic.
 type WorkerReply = (usize, Result<Reply, String>);
 
-/// A worker and whom to answer.
+/// A worker and its channel to the coordinator.
 struct WorkerActor {
     number: usize,
     worker: Worker,
-    answers: Sender<WorkerReply>,
-    /// Whether no other worker needs its thread.
-    alone: bool,
-    /// Until when it stays awake; nothing if it sleeps.
-    awake_until: Option<Instant>,
+    replies: Sender<WorkerReply>,
+    /// Whether its thread belongs to no other worker.
+    has_own_thread: bool,
+    /// When it stops polling; `None` while it does not poll.
+    polling_until: Option<Instant>,
 }
 
 impl WorkerActor {
-    /// Does something, and tells the result with the processor time it took.
-    fn answer(&mut self, work: impl FnOnce(&mut Worker) -> Reply) {
+    /// Does a task and sends the result with its processor time.
+    fn reply(&mut self, work: impl FnOnce(&mut Worker) -> Reply) {
         let before = thread_cpu();
         let worker = &mut self.worker;
         let done = catch_unwind(AssertUnwindSafe(|| work(worker)));
-        let cpu_s = thread_cpu().zip(before).map_or(0.0, |(now, then)| (now - then).as_secs_f64());
-        let said = done.map_err(|payload| panic_message(&*payload).to_owned()).map(|reply| match reply {
-            Reply::Detected(seen) => Reply::Detected(Detected { cpu_s, ..seen }),
-            Reply::Done(answer) => Reply::Done(StepResult { cpu_s, ..answer }),
+        let cpu_s = seconds_since(before);
+        let reply = done.map_err(|payload| panic_message(&*payload).to_owned()).map(|reply| match reply {
+            Reply::Detected(detected) => Reply::Detected(Detected { cpu_s, ..detected }),
+            Reply::Stepped(result) => Reply::Stepped(StepResult { cpu_s, ..result }),
         });
-        // Whoever no longer listens has ended the run.
-        let _ = self.answers.send((self.number, said));
+        // Fails if the run has ended.
+        let _ = self.replies.send((self.number, reply));
     }
 
-    /// The next orders come soon, and being woken takes long: stays awake for a while.
-    fn stay_awake(&mut self, context: &mut Context<Self>) {
-        if self.alone && self.awake_until.replace(Instant::now() + WATCHFUL).is_none() {
-            context.notify(StayAwake);
+    /// Polls for a while: the next task comes soon, and being woken takes long.
+    fn poll(&mut self, context: &mut Context<Self>) {
+        if self.has_own_thread && self.polling_until.replace(Instant::now() + POLLING).is_none() {
+            context.notify(Poll);
         }
     }
 }
@@ -151,16 +154,16 @@ impl Actor for WorkerActor {
     type Context = Context<Self>;
 }
 
-impl Handler<StayAwake> for WorkerActor {
+impl Handler<Poll> for WorkerActor {
     type Result = ();
 
-    fn handle(&mut self, _: StayAwake, context: &mut Context<Self>) {
-        if self.awake_until.is_some_and(|until| Instant::now() < until) {
-            // Others may need the core.
+    fn handle(&mut self, _: Poll, context: &mut Context<Self>) {
+        if self.polling_until.is_some_and(|until| Instant::now() < until) {
+            // Another thread may need the core.
             thread::yield_now();
-            context.notify(StayAwake);
+            context.notify(Poll);
         } else {
-            self.awake_until = None;
+            self.polling_until = None;
         }
     }
 }
@@ -169,67 +172,69 @@ impl Handler<Step> for WorkerActor {
     type Result = ();
 
     fn handle(&mut self, step: Step, context: &mut Context<Self>) {
-        self.answer(move |worker| Reply::Done(step.orders.carry_out(worker.engine.as_mut())));
-        self.stay_awake(context);
+        self.reply(move |worker| Reply::Stepped(step.0.run(worker.engine.as_mut())));
+        self.poll(context);
     }
 }
 
-impl Handler<Look> for WorkerActor {
+impl Handler<Detect> for WorkerActor {
     type Result = ();
 
-    fn handle(&mut self, look: Look, context: &mut Context<Self>) {
-        self.answer(move |worker| {
-            Reply::Detected(Detected { meetings: worker.detector_worker.look(&look.task), cpu_s: 0.0 })
+    fn handle(&mut self, detect: Detect, context: &mut Context<Self>) {
+        self.reply(move |worker| {
+            Reply::Detected(Detected { contacts: worker.detector.detect(&detect.0), cpu_s: 0.0 })
         });
-        self.stay_awake(context);
+        self.poll(context);
     }
 }
 
 /// Workers as actors, spread over arbiters.
 struct ActorPool {
     workers: Vec<Addr<WorkerActor>>,
-    answers: Receiver<WorkerReply>,
+    replies: Receiver<WorkerReply>,
     /// Dropped to end the actors.
     stop: Option<Sender<()>>,
-    stage: Option<JoinHandle<()>>,
+    /// The thread of the actor system.
+    system: Option<JoinHandle<()>>,
+    /// The current tick, for error messages.
     tick: Tick,
 }
 
 impl ActorPool {
     fn start(workers: Vec<Worker>, cores: usize) -> Result<Self, RunError> {
-        let (give_answers, answers) = channel::unbounded();
-        let (give_workers, started) = channel::bounded(1);
+        let (reply_sender, replies) = channel::unbounded();
+        let (started_sender, started) = channel::bounded(1);
         let (stop, stopped) = channel::bounded::<()>(0);
         let arbiters = cores.clamp(1, workers.len());
-        let stage = thread::Builder::new()
+        let system = thread::Builder::new()
             .name("overlap".to_owned())
-            .spawn(move || stage(workers, arbiters, &give_answers, &give_workers, &stopped))
+            .spawn(move || run_system(workers, arbiters, &reply_sender, &started_sender, &stopped))
             .map_err(|error| RunError::NoThread(error.to_string()))?;
         let workers = started.recv().map_err(|_| RunError::Stalled("no worker could be started".into()))?;
-        Ok(ActorPool { workers, answers, stop: Some(stop), stage: Some(stage), tick: 0 })
+        Ok(ActorPool { workers, replies, stop: Some(stop), system: Some(system), tick: 0 })
     }
 }
 
 impl ActorPool {
     /// One reply of every worker, in the order of workers.
-    fn replies(&self) -> Result<Vec<Reply>, RunError> {
+    fn all_replies(&self) -> Result<Vec<Reply>, RunError> {
         let mut replies: Vec<Option<Reply>> = self.workers.iter().map(|_| None).collect();
         for _ in 0..replies.len() {
             let gone = |_| RunError::Stalled("a worker no longer answers".into());
-            let (number, said) = self.answers.recv().map_err(gone)?;
+            let (number, reply) = self.replies.recv().map_err(gone)?;
             let failed = |text| RunError::Worker { worker: number as u32, tick: self.tick, text };
-            replies[number] = Some(said.map_err(failed)?);
+            replies[number] = Some(reply.map_err(failed)?);
         }
         Ok(replies.into_iter().flatten().collect())
     }
 }
 
-/// Starts the actors, hands out their addresses, and stays until they are no longer needed.
-fn stage(
+/// Starts the actors, sends their addresses to `started`, and runs them until the other end of `stopped` is dropped.
+fn run_system(
     workers: Vec<Worker>,
     arbiters: usize,
-    answers: &Sender<WorkerReply>,
-    give: &Sender<Vec<Addr<WorkerActor>>>,
+    replies: &Sender<WorkerReply>,
+    started: &Sender<Vec<Addr<WorkerActor>>>,
     stopped: &Receiver<()>,
 ) {
     System::new().block_on(async {
@@ -237,14 +242,14 @@ fn stage(
         for (number, arbiter) in arbiters.iter().enumerate() {
             arbiter.spawn_fn(move || pin_briefly(number));
         }
-        let alone = arbiters.len() > 1 && arbiters.len() == workers.len();
+        let has_own_thread = arbiters.len() > 1 && arbiters.len() == workers.len();
         let workers = workers.into_iter().enumerate().map(|(number, worker)| {
-            let answers = answers.clone();
-            let worker = WorkerActor { number, worker, answers, alone, awake_until: None };
+            let replies = replies.clone();
+            let worker = WorkerActor { number, worker, replies, has_own_thread, polling_until: None };
             WorkerActor::start_in_arbiter(&arbiters[number % arbiters.len()].handle(), |_| worker)
         });
-        let _ = give.send(workers.collect());
-        // Ends with an error when the other end is dropped, which is the sign to stop.
+        let _ = started.send(workers.collect());
+        // Returns an error when the other end is dropped.
         let _ = stopped.recv();
         for arbiter in &arbiters {
             arbiter.stop();
@@ -258,28 +263,28 @@ fn stage(
 impl WorkerPool for ActorPool {
     type Error = RunError;
 
-    fn look(&mut self, tasks: Vec<DetectTask>) -> Result<Vec<Detected>, RunError> {
+    fn detect(&mut self, tasks: Vec<DetectTask>) -> Result<Vec<Detected>, RunError> {
         for (worker, task) in self.workers.iter().zip(tasks) {
-            worker.do_send(Look { task });
+            worker.do_send(Detect(task));
         }
-        let seen = |reply| if let Reply::Detected(seen) = reply { Some(seen) } else { None };
-        Ok(self.replies()?.into_iter().filter_map(seen).collect())
+        let detected = |reply| if let Reply::Detected(detected) = reply { Some(detected) } else { None };
+        Ok(self.all_replies()?.into_iter().filter_map(detected).collect())
     }
 
-    fn step(&mut self, orders: Vec<StepTask>) -> Result<Vec<StepResult>, RunError> {
-        for (worker, orders) in self.workers.iter().zip(orders) {
-            worker.do_send(Step { orders });
+    fn step(&mut self, tasks: Vec<StepTask>) -> Result<Vec<StepResult>, RunError> {
+        for (worker, task) in self.workers.iter().zip(tasks) {
+            worker.do_send(Step(task));
         }
-        let done = |reply| if let Reply::Done(answer) = reply { Some(answer) } else { None };
-        Ok(self.replies()?.into_iter().filter_map(done).collect())
+        let stepped = |reply| if let Reply::Stepped(result) = reply { Some(result) } else { None };
+        Ok(self.all_replies()?.into_iter().filter_map(stepped).collect())
     }
 }
 
 impl Drop for ActorPool {
     fn drop(&mut self) {
         self.stop = None;
-        if let Some(stage) = self.stage.take() {
-            let _ = stage.join();
+        if let Some(system) = self.system.take() {
+            let _ = system.join();
         }
     }
 }

@@ -114,9 +114,9 @@ impl Report {
 /// The tally of a finished run, from the statistics of all entities.
 pub(super) fn tally(shared: &Shared, stats: &Stats, ticks: Tick) -> Tally {
     Tally {
-        contacts: stats.new_touches,
-        contact_ticks: stats.touches,
-        max_overlap_m: stats.overlap_m,
+        contacts: stats.contacts,
+        contact_ticks: stats.contact_ticks,
+        max_overlap_m: stats.max_overlap_m,
         ticks,
         bridge: shared.epochs.as_ref().map(IslandEpochs::summary),
     }

@@ -14,7 +14,7 @@ use crate::base::frame::Frame;
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
 use crate::base::time::Tick;
-use crate::executor::sequential_islands::Groups;
+use crate::executor::sequential_islands::SequentialIslands;
 use crate::executor::{RunError, Tally};
 use crate::islands::{IslandModel, KnownPair, static_partner};
 use crate::physics::collision::broad_phase::Grid;
@@ -23,7 +23,7 @@ use crate::physics::contact::{ContactModel, ContactPair, PairInput, Partner, Sol
 use crate::physics::{Flight, FlightCursor, InputKind, StaticDef, World, touching, touching_static};
 use crate::rigid::{Local, RigidModel};
 use crate::runtime::inputs::tick_queue::TickQueue;
-use crate::runtime::inputs::{self, Entry, Inputs};
+use crate::runtime::inputs::{self, Inputs, QueuedInput};
 
 /// What a pair keeps from tick to tick.
 type PairCache = <Local as ContactModel>::Cache;
@@ -45,7 +45,7 @@ struct FoundContact<'a> {
 
 /// Runs the world to its last tick, or until `sink` breaks.
 pub fn run(
-    RigidModel { world, islands }: &RigidModel,
+    RigidModel { world, islands, .. }: &RigidModel,
     inputs: Option<&Inputs>,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<Tally, RunError> {
@@ -88,7 +88,7 @@ struct Run<'a> {
     /// The caches of this tick, and those of the tick before, in the same order.
     caches: Vec<(PairKey, PairCache)>,
     former: Vec<(PairKey, PairCache)>,
-    groups: Option<Groups<'a>>,
+    groups: Option<SequentialIslands<'a>>,
     model: Local,
     tally: Tally,
 }
@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
             found: Vec::new(),
             caches: Vec::new(),
             former: Vec::new(),
-            groups: islands.map(|islands| Groups::new(world, islands)),
+            groups: islands.map(|islands| SequentialIslands::new(world, islands)),
             model: Local::default(),
             tally: Tally::default(),
         };
@@ -272,7 +272,7 @@ impl<'a> Run<'a> {
             }
         }
         let partner = |partner: &Partner| match partner {
-            Partner::Body(id) => world.bodies.place(*id).map(|body| body as u32),
+            Partner::Body(id) => world.bodies.index_of(*id).map(|body| body as u32),
             Partner::Static(id) => static_partner(world, id.0),
         };
         let former = &self.former;
@@ -286,9 +286,9 @@ impl<'a> Run<'a> {
     }
 
     /// Applies the inputs of a tick.
-    fn act(&mut self, tick: Tick, entries: &[Entry]) {
+    fn act(&mut self, tick: Tick, entries: &[QueuedInput]) {
         for entry in entries {
-            let (body, kind) = (entry.action.body, &entry.action.kind);
+            let (body, kind) = (entry.input.body, &entry.input.kind);
             let at = body as usize;
             if self.flights.len() <= at {
                 self.flights.resize(at + 1, None);
@@ -302,7 +302,7 @@ impl<'a> Run<'a> {
             }
             .map(FlightCursor::new);
         }
-        if entries.iter().any(|entry| matches!(entry.action.kind, InputKind::Spawn(_) | InputKind::Despawn)) {
+        if entries.iter().any(|entry| matches!(entry.input.kind, InputKind::Spawn(_) | InputKind::Despawn)) {
             self.list_present();
         }
     }

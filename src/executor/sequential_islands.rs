@@ -1,4 +1,4 @@
-//! The groups of the plain loop: who is solved together at this tick, and what groups remember.
+//! The islands of the sequential executor: their members at this tick, and their contact caches.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,60 +11,60 @@ use crate::islands::{
 };
 use crate::physics::World;
 
-/// Groups of several bodies.
-pub(super) struct Groups<'a> {
+/// All islands of a run.
+pub(super) struct SequentialIslands<'a> {
     islands: &'a IslandModel,
-    decider: IslandDetector,
-    /// Who moves when the next epoch begins.
+    detector: IslandDetector,
+    /// The bodies that move when the next epoch begins.
     next: IslandChange,
-    /// The group of every body, if it is in one.
+    /// The island of every body; `None` for free bodies.
     membership: Vec<Option<u32>>,
-    /// The bodies of each group, ascending.
-    clusters: BTreeMap<u32, Vec<u32>>,
-    /// What every body remembers of its group.
-    memories: Vec<Option<Arc<IslandCache>>>,
-    spaces: Workspaces,
+    /// The bodies of each island, ascending.
+    members: BTreeMap<u32, Vec<u32>>,
+    /// The cache of every body's island; `None` for free bodies.
+    caches: Vec<Option<Arc<IslandCache>>>,
+    workspaces: Workspaces,
 }
 
-impl<'a> Groups<'a> {
-    /// Nobody is in a group yet.
+impl<'a> SequentialIslands<'a> {
+    /// No islands yet: all bodies are free.
     pub fn new(world: &World, islands: &'a IslandModel) -> Self {
-        Groups {
+        SequentialIslands {
             islands,
-            decider: IslandDetector::new(world, islands),
+            detector: IslandDetector::new(world, islands),
             next: IslandChange::default(),
             membership: vec![None; world.bodies.len()],
-            clusters: BTreeMap::new(),
-            memories: vec![None; world.bodies.len()],
-            spaces: Workspaces::default(),
+            members: BTreeMap::new(),
+            caches: vec![None; world.bodies.len()],
+            workspaces: Workspaces::default(),
         }
     }
 
-    /// A tick begins. If an epoch begins with it, those move who were to, and it is decided who does next.
+    /// Begins a tick. At the beginning of an epoch the last decision takes effect and the next one is made.
     pub fn begin(&mut self, world: &World, tick: Tick, states: &[BodyState]) {
-        if !tick.is_multiple_of(self.islands.settings().epoch) {
+        if !tick.is_multiple_of(self.islands.settings().epoch_ticks) {
             return;
         }
-        let change = std::mem::replace(&mut self.next, self.decider.decide(world, tick, states));
-        for (place, island) in &change.moves {
-            self.membership[*place as usize] = *island;
+        let change = std::mem::replace(&mut self.next, self.detector.detect(world, tick, states));
+        for (body, island) in &change.moves {
+            self.membership[*body as usize] = *island;
         }
-        self.clusters.extend(change.crews);
-        self.clusters.retain(|_, cluster| !cluster.is_empty());
+        self.members.extend(change.members);
+        self.members.retain(|_, members| !members.is_empty());
     }
 
-    /// Whether a body is in a group.
-    pub fn has(&self, place: u32) -> bool {
-        self.membership[place as usize].is_some()
+    /// Whether a body is in an island.
+    pub fn has(&self, body: u32) -> bool {
+        self.membership[body as usize].is_some()
     }
 
-    /// Whether two bodies are in one group.
+    /// Whether two bodies are in the same island.
     pub fn are_together(&self, a: u32, b: u32) -> bool {
         self.has(a) && self.membership[a as usize] == self.membership[b as usize]
     }
 
-    /// Advances every group, from the states its bodies are in once others have pushed them. `pairs` is what pairs
-    /// remember that were under the local response at the tick before. Says where everybody is at the next tick.
+    /// Advances every island by one tick, from states that contain the impulses of bodies outside it. `pairs` are the pairs
+    /// that were under the local solver at the tick before. Calls `onward` with every member and its next state.
     pub fn advance<'p>(
         &mut self,
         pushed: &[BodyState],
@@ -72,25 +72,25 @@ impl<'a> Groups<'a> {
         tally: &mut Tally,
         mut onward: impl FnMut(u32, BodyState),
     ) {
-        let mut memories = vec![None; self.memories.len()];
-        for cluster in self.clusters.values() {
-            let of = |place: u32| self.memories[place as usize].as_ref();
-            let memory = IslandCache::gather_warm_start(cluster, of, &pairs);
-            let states: Vec<BodyState> = cluster.iter().map(|place| pushed[*place as usize]).collect();
-            let advanced = self.islands.advance(&mut self.spaces, cluster, &states, &memory);
-            for (place, state) in cluster.iter().zip(&advanced.states) {
-                memories[*place as usize] = Some(advanced.memory.clone());
-                onward(*place, *state);
+        let mut caches = vec![None; self.caches.len()];
+        for members in self.members.values() {
+            let of = |body: u32| self.caches[body as usize].as_ref();
+            let cache = IslandCache::gather_warm_start(members, of, &pairs);
+            let states: Vec<BodyState> = members.iter().map(|body| pushed[*body as usize]).collect();
+            let advanced = self.islands.advance(&mut self.workspaces, members, &states, &cache);
+            for (body, state) in members.iter().zip(&advanced.states) {
+                caches[*body as usize] = Some(advanced.cache.clone());
+                onward(*body, *state);
             }
             tally.contacts += u64::from(advanced.begun);
             tally.contact_ticks += u64::from(advanced.pairs);
             tally.max_overlap_m = tally.max_overlap_m.max(advanced.deepest);
         }
-        self.memories = memories;
+        self.caches = caches;
     }
 
-    /// What has come of it so far.
+    /// All changes of membership so far, counted.
     pub fn summary(&self) -> IslandSummary {
-        *self.decider.summary()
+        *self.detector.summary()
     }
 }

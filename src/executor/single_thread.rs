@@ -1,34 +1,36 @@
 //! The protocol driven by one thread without actors: in a sensible order, or in a seeded adversarial one.
 //!
-//! The sensible order is the honest lower bound of what speculation costs. The adversarial one delays, starves
-//! and interleaves as it likes, keeping only the order of messages between each two entities, and must commit
-//! the same frames.
+//! The sensible order is the honest lower bound of what speculation costs. The adversarial one delays, starves and
+//! interleaves at will, keeping only the order of messages between each two entities, and must commit the same frames.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::vec::Drain;
 
 use crate::base::frame::Frame;
 use crate::base::time::Tick;
 use crate::executor::adversarial_schedule::{AdversarialSchedule, Choice};
 use crate::executor::report::tally;
-use crate::executor::{Job, RunError, Tally};
+use crate::executor::{Job, Tally};
 use crate::gvt::GvtAggregator;
 use crate::physics::Flight;
 use crate::protocol::{
-    BodyIndex, Entity, EntityId, Forward, Message, Outbox, Stats, Step, Track, VirtualTimes,
+    BodyIndex, Driver, Entity, EntityId, Handled, Message, Next, Shell, StartedFlight, Stats, Track,
+    VirtualTimes, codec,
 };
 use crate::rigid::RigidModel;
+use crate::runtime::error::RunError;
 use crate::runtime::inputs::queue::InputQueue;
-use crate::runtime::inputs::{self, Entry};
+use crate::runtime::inputs::{self, QueuedInput};
 use crate::runtime::shared::{Shared, is_spawn};
 use crate::runtime::stats::{CoreCounters, GvtStats, MemorySampler, RunStats};
 
-/// Who acts from outside, in the place of a sender.
+/// The sender of inputs.
 const OUTSIDE: EntityId = EntityId(u32::MAX);
 
-/// How often to look again when nothing is left to do and somebody outside may be about to act.
-const PATIENCE: u32 = 1_000_000;
+/// How often to look again when nothing is left to do and an input may be about to arrive from another thread.
+const RETRIES_MAX: u32 = 1_000_000;
 
 /// The order in which things happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,18 +39,25 @@ pub enum Order {
     Sensible,
     /// Anything that may happen, chosen by a random number generator with this seed.
     Adversarial(u64),
-    /// As the sensible order, but every step is taken back and done again, and must come out the same.
+    /// As the sensible order, but every step is rolled back and done again, and must come out the same.
     Twice,
 }
 
 /// What can be seen from outside after each thing that has happened.
 pub struct StepView<'a> {
-    /// Who has just stepped or handled a message.
+    /// The entity that has just been polled or has handled a message.
     pub acted: EntityId,
-    /// Everybody.
-    pub entities: &'a [Entity<RigidModel>],
+    /// All entities, in the order of their ids.
+    pub drivers: &'a [Driver<RigidModel>],
     /// What they share.
     pub shared: &'a Shared,
+}
+
+impl StepView<'_> {
+    /// All entities, in the order of their ids.
+    pub fn entities(&self) -> impl Iterator<Item = &Entity<RigidModel>> {
+        self.drivers.iter().map(Driver::entity)
+    }
 }
 
 /// Runs a job to its last tick, or until `sink` breaks.
@@ -86,86 +95,157 @@ fn run_counted(
     run.input_queue.close();
     aggregator.failure()?;
     let mut stats = Stats::default();
-    for entity in &mut run.entities {
-        stats.add(&if flow.is_continue() { entity.finish(job.model) } else { *entity.stats() });
+    for driver in &mut run.drivers {
+        stats.add(&if flow.is_continue() { driver.finish(job.model) } else { *driver.entity().stats() });
     }
-    let ticks =
-        if flow.is_continue() { job.model.world.time.last_tick } else { run.shared.lvt_histogram.gvt() };
-    let core_counters = std::iter::once(&run.core_counters);
-    run.memory_sampler.look_now(&run.shared, std::iter::once(&run.core_counters));
-    let run_stats =
-        RunStats::of(core_counters, &run.rounds, &run.memory_sampler, run.shared.limits.window, &[]);
-    Ok((tally(&run.shared, &stats, ticks), stats, run_stats))
+    let ticks = if flow.is_continue() { job.model.world.time.last_tick } else { run.links.shared.gvt.gvt() };
+    let shared = &run.links.shared;
+    run.memory_sampler.look_now(shared, std::iter::once(&run.counters));
+    let counters = std::iter::once(&run.counters);
+    let run_stats = RunStats::of(counters, &run.gvt_stats, &run.memory_sampler, shared.limits.window, &[]);
+    Ok((tally(shared, &stats, ticks), stats, run_stats))
 }
 
-struct Run {
+/// What is on its way between entities, and what the effects of all of them act on.
+struct Links {
     shared: Arc<Shared>,
-    entities: Vec<Entity<RigidModel>>,
-    input_queue: Arc<InputQueue>,
-    takes_inputs: bool,
     /// What is on its way between each two entities, in order.
-    channels: BTreeMap<(EntityId, EntityId), VecDeque<Mail>>,
-    /// The same in the order they were sent, for the sensible order.
-    mail: VecDeque<(EntityId, EntityId)>,
-    /// Entities that may be able to step.
-    ready: VecDeque<EntityId>,
-    is_ready: Vec<bool>,
-    /// Entities that wait for global virtual time to reach a tick.
-    waiting: BTreeMap<Tick, Vec<EntityId>>,
-    out: Outbox<RigidModel>,
-    schedule: Option<AdversarialSchedule>,
-    /// What each entity did in the step that it is to do again, if steps are done twice.
-    redo_checks: Option<Vec<Option<RedoCheck>>>,
-    core_counters: CoreCounters,
-    rounds: GvtStats,
-    memory_sampler: MemorySampler,
+    channels: BTreeMap<(EntityId, EntityId), VecDeque<Delivery>>,
+    /// The same in the order of sending, unless the schedule is adversarial.
+    in_order: Option<VecDeque<(EntityId, EntityId)>>,
+    gvt_may_rise: bool,
+}
+
+impl Links {
+    fn send(&mut self, from: EntityId, to: EntityId, delivery: Delivery) {
+        self.channels.entry((from, to)).or_default().push_back(delivery);
+        if let Some(in_order) = &mut self.in_order {
+            in_order.push_back((from, to));
+        }
+    }
+
+    fn receive(&mut self, from: EntityId, to: EntityId) -> Delivery {
+        let channel = self.channels.get_mut(&(from, to)).expect("invariant: the channel is not empty");
+        let delivery = channel.pop_front().expect("invariant: the channel is not empty");
+        if channel.is_empty() {
+            self.channels.remove(&(from, to));
+        }
+        match delivery {
+            Delivery::Bytes { bytes, .. } => {
+                Delivery::Message(codec::decode(&bytes).expect("invariant: what was encoded can be decoded"))
+            }
+            other => other,
+        }
+    }
+}
+
+/// Performs the effects of one entity.
+struct LinksShell<'a> {
+    id: EntityId,
+    links: &'a mut Links,
+}
+
+impl Shell<RigidModel> for LinksShell<'_> {
+    fn retract_flights(&mut self, flights: Drain<'_, (BodyIndex, Tick)>) {
+        flights.for_each(|(body, after)| self.links.shared.log.retract(body, after));
+    }
+
+    fn start_flights(&mut self, flights: Drain<'_, StartedFlight<RigidModel>>) {
+        self.links.shared.log.start(flights);
+    }
+
+    fn move_lvt(&mut self, from: Option<Tick>, to: Option<Tick>) {
+        self.links.gvt_may_rise |= self.links.shared.gvt.shift(from, to);
+    }
+
+    fn send(&mut self, to: EntityId, message: Message<RigidModel>) {
+        // An adversarial schedule also checks that every message survives the wire.
+        let delivery = match self.links.in_order {
+            Some(_) => Delivery::Message(message),
+            None => {
+                let is_ack = matches!(message, Message::Ack { .. });
+                Delivery::Bytes { bytes: codec::encode(&message), is_ack }
+            }
+        };
+        self.links.send(self.id, to, delivery);
+    }
+
+    fn unpin(&mut self, pinned: Tick) {
+        self.links.gvt_may_rise |= self.links.shared.gvt.remove(pinned);
+    }
 }
 
 /// Something on its way to an entity.
-enum Mail {
-    Letter(Message<RigidModel>),
-    /// Somebody outside acts, and holds global virtual time at a tick until that has arrived.
-    Act {
-        held: Tick,
-        entry: Entry,
+enum Delivery {
+    Message(Message<RigidModel>),
+    /// A message as it would travel between processes. Whether it is an acknowledgement is known without decoding.
+    Bytes {
+        bytes: Vec<u8>,
+        is_ack: bool,
+    },
+    /// An input, which pins GVT until it has taken effect.
+    Input {
+        pinned: Tick,
+        entry: QueuedInput,
     },
 }
 
-/// A step that has been taken back, to be compared with its repetition.
+/// A step that has been rolled back, to be compared with its repetition.
 struct RedoCheck {
     first: Tick,
     last: Tick,
     track: Arc<Track<RigidModel>>,
-    /// Somebody has told the entity something since: it may now do otherwise.
+    /// The entity has received something since: it may now do otherwise.
     is_disturbed: bool,
 }
 
+struct Run {
+    links: Links,
+    drivers: Vec<Driver<RigidModel>>,
+    input_queue: Arc<InputQueue>,
+    takes_inputs: bool,
+    /// Entities that are to be polled.
+    ready: VecDeque<EntityId>,
+    is_ready: Vec<bool>,
+    /// Entities that wait for the lowest LVT to reach a tick.
+    waiting: BTreeMap<Tick, Vec<EntityId>>,
+    schedule: Option<AdversarialSchedule>,
+    /// What each entity did in the step that it is to do again, if steps are done twice.
+    redo_checks: Option<Vec<Option<RedoCheck>>>,
+    counters: CoreCounters,
+    gvt_stats: GvtStats,
+    memory_sampler: MemorySampler,
+}
+
 impl Run {
-    fn new(job: Job, order: Order, known: &[Entry]) -> Self {
+    fn new(job: Job, order: Order, known: &[QueuedInput]) -> Self {
         let (shared, entities) = Shared::new(job.model, job.tuning, 1, known);
         let shared = Arc::new(shared);
         if job.inputs.is_some() {
-            // Who watches the frames may act on what they show.
-            shared.lvt_histogram.set_ceiling(0);
+            // A caller that watches the frames may act on what they show.
+            shared.gvt.set_ceiling(0);
         }
+        let schedule = match order {
+            Order::Sensible | Order::Twice => None,
+            Order::Adversarial(seed) => Some(AdversarialSchedule::new(seed)),
+        };
         Run {
             ready: entities.iter().map(Entity::id).collect(),
             is_ready: vec![true; entities.len()],
             input_queue: Arc::new(InputQueue::new(shared.clone())),
             takes_inputs: job.inputs.is_some(),
-            shared,
-            redo_checks: (order == Order::Twice).then(|| entities.iter().map(|_| None).collect()),
-            entities,
-            channels: BTreeMap::new(),
-            mail: VecDeque::new(),
-            waiting: BTreeMap::new(),
-            out: Outbox::default(),
-            schedule: match order {
-                Order::Sensible | Order::Twice => None,
-                Order::Adversarial(seed) => Some(AdversarialSchedule::new(seed)),
+            links: Links {
+                shared,
+                channels: BTreeMap::new(),
+                in_order: schedule.is_none().then(VecDeque::new),
+                gvt_may_rise: false,
             },
-            core_counters: CoreCounters::default(),
-            rounds: GvtStats::default(),
+            redo_checks: (order == Order::Twice).then(|| entities.iter().map(|_| None).collect()),
+            drivers: entities.into_iter().map(Driver::new).collect(),
+            waiting: BTreeMap::new(),
+            schedule,
+            counters: CoreCounters::default(),
+            gvt_stats: GvtStats::default(),
             memory_sampler: MemorySampler::new(),
         }
     }
@@ -177,62 +257,63 @@ impl Run {
         sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.emit(aggregator, VirtualTimes::default(), sink)?;
-        let mut patience = if self.takes_inputs { PATIENCE } else { 0 };
+        let mut retries = if self.takes_inputs { RETRIES_MAX } else { 0 };
         loop {
-            let what = self.next_action();
-            if what.is_some() && self.takes_inputs {
-                patience = PATIENCE;
+            let choice = self.next_choice();
+            if choice.is_some() && self.takes_inputs {
+                retries = RETRIES_MAX;
             }
-            let gvt_may_move = match what {
+            match choice {
                 Some(Choice::Deliver { from, to, .. }) => self.deliver(from, to),
-                Some(Choice::Step(entity)) => self.step(entity),
-                None if self.shared.lvt_histogram.gvt() == self.shared.limits.last_tick => break,
+                Some(Choice::Step(entity)) => self.poll(entity),
+                None if self.links.shared.gvt.gvt() == self.links.shared.limits.last_tick => break,
                 None => {
-                    // Another thread may be letting in an input: it holds time back, or has put off a search.
-                    assert!(patience > 0, "nothing is left to do, and yet nobody is done: {}", self.dump());
-                    patience -= 1;
+                    // Another thread may be giving an input: it pins GVT, or has put off a scan.
+                    assert!(retries > 0, "nothing is left to do before the last tick: {}", self.dump());
+                    retries -= 1;
                     std::thread::yield_now();
-                    true
+                    self.links.gvt_may_rise = true;
                 }
-            };
-            let mut news = gvt_may_move.then(|| self.shared.lvt_histogram.advance()).flatten();
-            while let Some(now) = news {
-                news = self.emit(aggregator, now, sink)?;
             }
-            if let Some(Choice::Deliver { to: acted, .. } | Choice::Step(acted)) = what {
-                watch(&StepView { acted, entities: &self.entities, shared: &self.shared });
+            let may_rise = std::mem::take(&mut self.links.gvt_may_rise);
+            let mut risen = may_rise.then(|| self.links.shared.gvt.advance()).flatten();
+            while let Some(times) = risen {
+                risen = self.emit(aggregator, times, sink)?;
+            }
+            if let Some(Choice::Deliver { to: acted, .. } | Choice::Step(acted)) = choice {
+                watch(&StepView { acted, drivers: &self.drivers, shared: &self.links.shared });
             }
         }
         ControlFlow::Continue(())
     }
 
-    /// Hands out the frames that are settled, and wakes who waited for that. If that lets more be settled, how
-    /// far.
+    /// Commits frames, and wakes the entities that waited. If that lets GVT rise again, the new times.
     fn emit(
         &mut self,
         aggregator: &mut GvtAggregator,
-        now: VirtualTimes,
+        times: VirtualTimes,
         sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
     ) -> ControlFlow<(), Option<VirtualTimes>> {
-        aggregator.emit(&self.shared, now.gvt, sink)?;
-        self.count_round(now);
-        self.wake(now.lvt_min);
-        let lvt_histogram = &self.shared.lvt_histogram;
-        lvt_histogram.set_ceiling(self.ceiling(aggregator));
-        ControlFlow::Continue(lvt_histogram.advance())
+        aggregator.emit(&self.links.shared, times.gvt, sink)?;
+        self.count_round(times);
+        self.wake(times.lvt_min);
+        let gvt = &self.links.shared.gvt;
+        gvt.set_ceiling(self.ceiling(aggregator));
+        ControlFlow::Continue(gvt.advance())
     }
 
-    /// What happens next; nothing if everything has happened.
-    fn next_action(&mut self) -> Option<Choice> {
-        self.take_letters();
+    /// What happens next; `None` if everything has happened.
+    fn next_choice(&mut self) -> Option<Choice> {
+        self.take_inputs();
         let Some(schedule) = &mut self.schedule else {
             // Messages in the order they were sent; what they are does not matter here.
-            let mail = self.mail.pop_front().map(|(from, to)| Choice::Deliver { from, to, is_answer: false });
-            return mail.or_else(|| self.ready.pop_front().map(Choice::Step));
+            let first = self.links.in_order.as_mut().and_then(VecDeque::pop_front);
+            let deliver = first.map(|(from, to)| Choice::Deliver { from, to, is_ack: false });
+            return deliver.or_else(|| self.ready.pop_front().map(Choice::Step));
         };
-        let deliver = self.channels.iter().map(|(&(from, to), mail)| {
-            let is_answer = matches!(mail.front(), Some(Mail::Letter(Message::Ack { .. })));
-            Choice::Deliver { from, to, is_answer }
+        let deliver = self.links.channels.iter().map(|(&(from, to), channel)| {
+            let is_ack = matches!(channel.front(), Some(Delivery::Bytes { is_ack: true, .. }));
+            Choice::Deliver { from, to, is_ack }
         });
         let chosen = schedule.choose(deliver.chain(self.ready.iter().copied().map(Choice::Step)))?;
         if let Choice::Step(id) = chosen {
@@ -241,136 +322,94 @@ impl Run {
         Some(chosen)
     }
 
-    /// Takes in what has been given from outside. Bodies that are to come get their entities at once.
-    fn take_letters(&mut self) {
-        for (held, entry) in self.input_queue.empty() {
+    /// Takes inputs that were given. Bodies that are spawned get their entities at once.
+    fn take_inputs(&mut self) {
+        for (pinned, entry) in self.input_queue.take_all() {
+            let shared = &self.links.shared;
             if !is_spawn(&entry) {
-                let home_entity = self.shared.home_entity(entry.action.body);
-                self.post(OUTSIDE, home_entity, Mail::Act { held, entry });
+                let home = shared.home_entity(entry.input.body);
+                self.links.send(OUTSIDE, home, Delivery::Input { pinned, entry });
                 continue;
             }
-            let spawned = self.shared.spawned(held, &entry);
+            let spawned = shared.spawned(pinned, &entry);
             self.is_ready.push(true);
             self.ready.push_back(spawned.id());
-            self.entities.push(spawned);
+            self.drivers.push(Driver::new(spawned));
             if let Some(redo_checks) = &mut self.redo_checks {
                 redo_checks.push(None);
             }
         }
     }
 
-    fn post(&mut self, from: EntityId, to: EntityId, mail: Mail) {
-        self.channels.entry((from, to)).or_default().push_back(mail);
-        if self.schedule.is_none() {
-            self.mail.push_back((from, to));
-        }
-    }
-
-    /// Hands over the oldest message of a channel.
-    fn deliver(&mut self, from: EntityId, to: EntityId) -> bool {
-        let channel = self.channels.get_mut(&(from, to)).expect("invariant: the channel has mail");
-        let mail = channel.pop_front().expect("invariant: the channel has mail");
-        if channel.is_empty() {
-            self.channels.remove(&(from, to));
-        }
-        let is_news = !matches!(mail, Mail::Letter(Message::Ack { rejected: false, .. }));
-        if let Some(redo_checks) = self.redo_checks.as_mut().filter(|_| is_news)
-            && let Some(redo) = &mut redo_checks[to.0 as usize]
-        {
-            redo.is_disturbed = true;
+    /// Hands the oldest delivery of a channel to its entity.
+    fn deliver(&mut self, from: EntityId, to: EntityId) {
+        let delivery = self.links.receive(from, to);
+        let changes_nothing = matches!(delivery, Delivery::Message(Message::Ack { rejected: false, .. }));
+        if let Some(redo) = self.redo_checks.as_mut().and_then(|checks| checks[to.0 as usize].as_mut()) {
+            redo.is_disturbed |= !changes_nothing;
         }
         self.make_ready(to);
-        match mail {
-            Mail::Letter(message) => {
-                self.core_counters.heard(&message);
-                let entity = &mut self.entities[to.0 as usize];
-                let segments = entity.segments();
-                entity.handle(from, message, &mut self.out);
-                self.core_counters.kept(segments, entity.segments());
-                self.carry_out(to)
+        let driver = &mut self.drivers[to.0 as usize];
+        let segments = driver.entity().segments();
+        match delivery {
+            Delivery::Message(message) => {
+                self.counters.heard(&message);
+                let handled = driver.on_message(from, message);
+                // The entity is ready already.
+                let _ = self.perform(to, handled);
             }
-            Mail::Act { held, entry } => self.act(to, held, entry),
-        }
-    }
-
-    /// Lets somebody outside act on an entity's body, or sends him on to where it is now.
-    fn act(&mut self, to: EntityId, held: Tick, entry: Entry) -> bool {
-        let entity = &mut self.entities[to.0 as usize];
-        let segments = entity.segments();
-        let forward = entity.act(entry.tick, entry.number, entry.action, &mut self.out);
-        self.core_counters.kept(segments, entity.segments());
-        match forward {
-            Some(Forward { to: next, .. }) => {
-                self.post(to, next, Mail::Act { held, entry });
-                false
-            }
-            None => {
-                let gvt_may_move = self.carry_out(to);
-                // Only now, when what it did is counted, may global virtual time move on.
-                self.shared.lvt_histogram.remove(held) | gvt_may_move
-            }
-        }
-    }
-
-    /// Lets an entity do what it may.
-    fn step(&mut self, id: EntityId) -> bool {
-        self.is_ready[id.0 as usize] = false;
-        let Shared { model, throttle, lvt_histogram, table, directory, epochs, .. } = &*self.shared;
-        let entity = &mut self.entities[id.0 as usize];
-        let (now, segments) = (lvt_histogram.times(), entity.segments());
-        entity.fossil_collect(now.gvt);
-        if let Some(directory) = directory {
-            let migrations = entity.stats().migrations;
-            entity.recluster(directory, &throttle.limits(), now, &mut self.out);
-            let has_changed = entity.stats().migrations > migrations;
-            if let Some(redo_checks) = self.redo_checks.as_mut().filter(|_| has_changed) {
-                // With another cluster it does not do the same again.
-                redo_checks[id.0 as usize] = None;
-            }
-        }
-        let (mut limits, migrations) = (throttle.limits(), entity.stats().migrations);
-        let membership = epochs.as_ref().map(|epochs| &epochs.membership);
-        let moved = membership
-            .and_then(|membership| entity.apply_membership(membership, &mut limits, now, &mut self.out));
-        if let Some(redo_checks) =
-            self.redo_checks.as_mut().filter(|_| entity.stats().migrations > migrations)
-        {
-            redo_checks[id.0 as usize] = None;
-        }
-        match moved.unwrap_or_else(|| entity.step(model, &limits, now, &mut self.out)) {
-            Step::Write(plan) => {
-                let (plan, written) = table.write(model, plan, now.gvt);
-                let (ticks, track) = ((plan.first, written.last), written.track.clone());
-                entity.written(plan, written, &mut self.out);
-                self.core_counters.stepped(entity.lvt().saturating_sub(now.lvt_min), entity);
-                self.do_twice(id, ticks, track);
-                self.make_ready(id);
-            }
-            Step::AwaitLvtMin(tick) => self.waiting.entry(tick).or_default().push(id),
-            Step::AwaitAcks => {}
-            Step::Done => {
-                if let Some(directory) = directory {
-                    entity.publish_size(directory);
+            Delivery::Bytes { .. } => unreachable!("invariant: bytes are decoded when they are received"),
+            Delivery::Input { pinned, entry } => {
+                let handled = driver.on_input(entry.tick, entry.number, entry.input, Some(pinned));
+                if let Next::Forward { to: next, .. } = self.perform(to, handled) {
+                    self.links.send(to, next, Delivery::Input { pinned, entry });
                 }
             }
         }
-        self.core_counters.kept(segments, self.entities[id.0 as usize].segments());
-        self.carry_out(id)
+        self.counters.kept(segments, self.drivers[to.0 as usize].entity().segments());
     }
 
-    /// Takes back a step that was done for the first time; compares one that was done again.
+    /// Polls an entity.
+    fn poll(&mut self, id: EntityId) {
+        let at = id.0 as usize;
+        self.is_ready[at] = false;
+        let shared = self.links.shared.clone();
+        let context = shared.context();
+        let driver = &mut self.drivers[at];
+        let (segments, migrations) = (driver.entity().segments(), driver.entity().stats().migrations);
+        let handled = driver.poll(&shared.model, &context);
+        if driver.entity().stats().migrations > migrations
+            && let Some(redo_checks) = &mut self.redo_checks
+        {
+            // With another cluster it does not do the same again.
+            redo_checks[at] = None;
+        }
+        match self.perform(id, handled) {
+            Next::Write(plan) => {
+                let (plan, reply) = shared.table.write(&shared.model, plan, context.times.gvt);
+                let (ticks, track) = ((plan.first, reply.last), reply.track.clone());
+                let handled = self.drivers[at].on_table_reply(plan, reply);
+                let _ = self.perform(id, handled);
+                let entity = self.drivers[at].entity();
+                self.counters.stepped(entity.lvt().saturating_sub(context.times.lvt_min), entity);
+                self.do_twice(id, ticks, track);
+                self.make_ready(id);
+            }
+            Next::AwaitLvtMin(tick) => self.waiting.entry(tick).or_default().push(id),
+            Next::Poll => self.make_ready(id),
+            Next::AwaitAcks | Next::Done => {}
+            Next::Forward { .. } => unreachable!("invariant: only inputs are forwarded"),
+        }
+        self.counters.kept(segments, self.drivers[at].entity().segments());
+    }
+
+    /// Rolls back a step that was done for the first time; compares one that was done again.
     fn do_twice(&mut self, id: EntityId, (first, last): (Tick, Tick), track: Arc<Track<RigidModel>>) {
         let Some(redo_checks) = &mut self.redo_checks else { return };
         let redo = &mut redo_checks[id.0 as usize];
         match redo.take_if(|known| known.first == first) {
             Some(known) if known.is_disturbed => {}
             Some(known) => {
-                let bits = |cluster: &[(BodyIndex, Flight)]| -> Vec<(BodyIndex, Tick, [u64; 13])> {
-                    let of = |(body, flight): &(BodyIndex, Flight)| {
-                        (*body, flight.since, flight.origin.to_array().map(f64::to_bits))
-                    };
-                    cluster.iter().map(of).collect()
-                };
                 let is_one_flight = known.track.is_one_flight() && track.is_one_flight();
                 let to = if is_one_flight { first } else { known.last.min(last) };
                 for tick in first..=to {
@@ -379,24 +418,21 @@ impl Run {
                 }
             }
             None => {
-                // Who begins, or begins anew, writes the tick at global virtual time itself: that is kept.
-                let keep = first.saturating_sub(1).max(self.shared.lvt_histogram.gvt());
-                let entity = &mut self.entities[id.0 as usize];
-                if entity.lvt() > keep {
+                // An entity that begins, or begins anew, writes the tick at GVT itself: that is kept.
+                let keep = first.saturating_sub(1).max(self.links.shared.gvt.gvt());
+                let driver = &mut self.drivers[id.0 as usize];
+                if driver.entity().lvt() > keep {
                     *redo = Some(RedoCheck { first: keep + 1, last, track, is_disturbed: false });
-                    entity.force_rollback(keep, &mut self.out);
+                    let handled = driver.force_rollback(keep);
+                    let _ = self.perform(id, handled);
                 }
             }
         }
     }
 
-    /// Does what a handler of `id` wanted done.
-    fn carry_out(&mut self, id: EntityId) -> bool {
-        let gvt_may_move = self.shared.apply(&mut self.out);
-        for (to, message) in std::mem::take(&mut self.out.messages) {
-            self.post(id, to, Mail::Letter(message));
-        }
-        gvt_may_move
+    fn perform(&mut self, id: EntityId, handled: Handled<RigidModel>) -> Next<RigidModel> {
+        let mut shell = LinksShell { id, links: &mut self.links };
+        self.drivers[id.0 as usize].perform(handled, &mut shell)
     }
 
     fn make_ready(&mut self, id: EntityId) {
@@ -405,36 +441,51 @@ impl Run {
         }
     }
 
-    /// Global virtual time has risen.
-    fn count_round(&mut self, now: VirtualTimes) {
-        let Shared { lvt_histogram, limits, .. } = &*self.shared;
-        self.rounds.note(lvt_histogram, limits.window, now.lvt_min, std::iter::once(&self.core_counters));
-        self.shared.throttle.look(std::iter::once(&self.core_counters));
-        self.memory_sampler.look(&self.shared, std::iter::once(&self.core_counters));
+    /// GVT has risen.
+    fn count_round(&mut self, times: VirtualTimes) {
+        let shared = &self.links.shared;
+        let counters = || std::iter::once(&self.counters);
+        self.gvt_stats.note(&*shared.gvt, shared.limits.window, times.lvt_min, counters());
+        shared.throttle.look(counters());
+        self.memory_sampler.look(shared, counters());
     }
 
-    fn wake(&mut self, gvt: Tick) {
-        while let Some(waiting) = self.waiting.first_entry().filter(|waiting| *waiting.key() <= gvt) {
+    fn wake(&mut self, lvt_min: Tick) {
+        while let Some(waiting) = self.waiting.first_entry().filter(|waiting| *waiting.key() <= lvt_min) {
             let woken = waiting.remove();
-            self.rounds.woke(woken.len());
+            self.gvt_stats.woke(woken.len());
             for id in woken {
                 self.make_ready(id);
             }
         }
     }
 
-    /// How far global virtual time may go: to the next frame if somebody may act on what it shows.
+    /// How far GVT may rise: to the next frame if the caller may act on what it shows.
     fn ceiling(&self, aggregator: &GvtAggregator) -> Tick {
-        let last_tick = self.shared.limits.last_tick;
-        self.shared.ceiling(if self.takes_inputs { aggregator.next().min(last_tick) } else { last_tick })
+        let last_tick = self.links.shared.limits.last_tick;
+        self.links.shared.ceiling(if self.takes_inputs {
+            aggregator.next().min(last_tick)
+        } else {
+            last_tick
+        })
     }
 
-    /// Where everybody stands, for the message of an impossible end.
+    /// The state of some entities, for the message about an impossible end.
     fn dump(&self) -> String {
-        let behind = self.entities.iter().filter(|entity| entity.lvt() < self.shared.limits.last_tick);
-        behind
-            .take(8)
-            .map(|e| format!("{} at tick {} pending_ack_count {}; ", e.id(), e.lvt(), e.pending_ack_count()))
-            .collect()
+        let last_tick = self.links.shared.limits.last_tick;
+        let behind = self.drivers.iter().map(Driver::entity).filter(|entity| entity.lvt() < last_tick);
+        let describe = |entity: &Entity<RigidModel>| {
+            let acks = entity.pending_ack_count();
+            format!("{} at tick {} awaits {acks} acknowledgements; ", entity.id(), entity.lvt())
+        };
+        behind.take(8).map(describe).collect()
     }
+}
+
+/// Flights to be compared to the bit.
+fn bits(cluster: &[(BodyIndex, Flight)]) -> Vec<(BodyIndex, Tick, [u64; 13])> {
+    let of = |(body, flight): &(BodyIndex, Flight)| {
+        (*body, flight.since, flight.origin.to_array().map(f64::to_bits))
+    };
+    cluster.iter().map(of).collect()
 }

@@ -1,5 +1,5 @@
-//! The GLB container: one JSON document and one buffer, with views and accessors into it. What the document
-//! says beside these is the caller's business.
+//! The GLB container: one JSON document and one buffer, with views and accessors into it. The caller
+//! provides the rest of the document.
 
 use std::io::Write;
 
@@ -42,7 +42,7 @@ impl Buffer {
         accessor
     }
 
-    /// Adds the corners of triangles.
+    /// Adds the vertex indices of triangles.
     pub fn triangles(&mut self, triangles: &[[u32; 3]]) -> Accessor {
         self.start_view(Some(ELEMENT_ARRAY_BUFFER));
         let corners = triangles.as_flattened();
@@ -57,7 +57,7 @@ impl Buffer {
         self.accessor(0, component, corners.len(), "SCALAR")
     }
 
-    /// Starts the part that animations live in, with their time line; [`Buffer::floats`] adds to it.
+    /// Starts the view of the animations with their times; [`Buffer::floats`] adds to it.
     pub fn times(&mut self, times: &[f32]) -> Accessor {
         self.start_view(None);
         let times = times.as_chunks::<1>().0;
@@ -66,14 +66,14 @@ impl Buffer {
         accessor
     }
 
-    /// Adds vectors of `N` numbers to the part that was started last.
+    /// Adds vectors of `N` numbers to the view that was started last.
     pub fn floats<const N: usize>(&mut self, vectors: &[[f32; N]]) -> Accessor {
         let start = self.bytes.len() - self.views.last().map_or(0, |view| view.offset);
         self.bytes.extend(vectors.as_flattened().iter().flat_map(|number| number.to_le_bytes()));
         self.accessor(start, FLOAT, vectors.len(), ["", "SCALAR", "VEC2", "VEC3", "VEC4"][N])
     }
 
-    /// glTF wants the bounds of positions and times, so that viewers need not read them all.
+    /// Adds the bounds that glTF requires of positions and times.
     fn add_bounds<const N: usize>(&mut self, accessor: Accessor, vectors: &[[f32; N]]) {
         let bound = |pick: fn(f32, f32) -> f32| {
             let at = |n: usize| vectors.iter().map(|vector| vector[n]).reduce(pick).unwrap_or_default();

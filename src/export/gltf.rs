@@ -17,16 +17,16 @@ use crate::base::math::{Quat, Vec3};
 use crate::export::ExportError;
 use crate::export::glb::{Accessor, Buffer, GLB_BYTES_MAX, insert_list};
 use crate::export::mesh::Form;
-pub use crate::export::models::{BodyModel, Models, StaticModel};
+use crate::export::models::{BodyModel, Models, StaticModel};
 use crate::export::motion::{Motion, Track};
 use crate::physics::Shape;
 use crate::record::RecordError;
 use crate::scene::Scene;
 
-/// How to export.
+/// Settings of a glTF export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GltfOptions {
-    /// Keep every so many frames, and the last; 1 keeps all.
+    /// Keep one of this many frames, and the last; 1 keeps all.
     pub every: usize,
 }
 
@@ -36,31 +36,31 @@ impl Default for GltfOptions {
     }
 }
 
-/// Writes the frames of a scene.
+/// Writes the frames of a scene as one animated glTF file.
 pub fn write(
     scene: &Scene,
     frames: impl IntoIterator<Item = Result<Frame, RecordError>>,
     options: GltfOptions,
     out: impl Write,
 ) -> Result<(), ExportError> {
-    write_cast(&Models::of(scene)?, frames, options, out)
+    write_models(&Models::of(scene)?, frames, options, out)
 }
 
-/// Writes frames with whatever cast.
-pub fn write_cast(
-    cast: &Models,
+/// The same with models that need not come from a scene.
+pub(crate) fn write_models(
+    models: &Models,
     frames: impl IntoIterator<Item = Result<Frame, RecordError>>,
     options: GltfOptions,
     out: impl Write,
 ) -> Result<(), ExportError> {
-    let motion = Motion::collect(cast, frames, options.every, GLB_BYTES_MAX)?;
+    let motion = Motion::collect(models, frames, options.every, GLB_BYTES_MAX)?;
     let mut document = Document::default();
-    let view = view_bounds(cast, motion.bounds);
-    for object in &cast.statics {
+    let view = view_bounds(models, motion.bounds);
+    for object in &models.statics {
         document.add_static(object, &view);
     }
     // All meshes come before all motion, so that the buffer has one part for each.
-    let nodes: Vec<Node> = cast
+    let nodes: Vec<Node> = models
         .bodies
         .iter()
         .zip(motion.tracks)
@@ -68,12 +68,12 @@ pub fn write_cast(
         .map(|(model, track)| document.add_body(model, track))
         .collect();
     document.animate(&motion.times, nodes);
-    document.write(&cast.title, out)
+    document.write(&models.title, out)
 }
 
-/// What there is to see: the bodies on their way, and everything static that has an end.
-fn view_bounds(cast: &Models, bodies: Option<Aabb>) -> Aabb {
-    let finite = cast.statics.iter().filter(|object| object.shape.bounding_radius().is_finite());
+/// Bounds of everything that is shown: the bodies on their paths, and static objects of finite size.
+fn view_bounds(models: &Models, bodies: Option<Aabb>) -> Aabb {
+    let finite = models.statics.iter().filter(|object| object.shape.bounding_radius().is_finite());
     let statics = finite.map(|object| object.shape.aabb(object.x, &object.q));
     let all = statics.chain(bodies).reduce(|all, one| all.union(&one));
     all.unwrap_or(Aabb::about(Vec3::zeros(), Vec3::repeat(1.0)))
@@ -97,9 +97,9 @@ struct Document {
     samplers: Vec<Value>,
     /// Position, normal and corner accessors of each form; nothing if it has no triangles.
     geometry_of: BTreeMap<Form, Option<[Accessor; 3]>>,
-    /// By colour, and whether both sides are seen.
+    /// Materials by colour, and whether both sides are seen.
     material_of: BTreeMap<(Rgb, bool), usize>,
-    /// By position accessor and material.
+    /// Meshes by position accessor and material.
     mesh_of: BTreeMap<(Accessor, usize), usize>,
 }
 
@@ -107,7 +107,7 @@ impl Document {
     fn add_static(&mut self, object: &StaticModel, view: &Aabb) {
         let (form, scale) = Form::of(&object.shape);
         let (x, q, scale) = match &object.shape {
-            Shape::HalfSpace { normal } => plane_pose(object.x, object.q * normal, view),
+            Shape::HalfSpace(plane) => plane_pose(object.x, object.q * plane.normal, view),
             _ => (object.x, object.q, scale),
         };
         let rotation = [q.i, q.j, q.k, q.w].map(|n| n as f32);
@@ -141,7 +141,7 @@ impl Document {
         self.nodes.len() - 1
     }
 
-    /// The mesh of a form in a colour, shared by all who have both; nothing if there is nothing to see.
+    /// The mesh of a form in a colour, shared by all objects that have both; nothing if the form has no triangles.
     fn mesh(&mut self, form: Form, color: Rgb, both_sides: bool) -> Option<usize> {
         let name = form.name();
         let [positions, normals, corners] = self.geometry(form)?;
@@ -242,13 +242,13 @@ impl Document {
     }
 }
 
-/// Where to put the part of a plane that is shown, how to turn it from +Y, and its half size.
+/// Position, rotation from +Y and half size of the part of a plane that is shown.
 fn plane_pose(point: Vec3, normal: Vec3, view: &Aabb) -> (Vec3, Quat, Vec3) {
     let centre = (view.min + view.max) * 0.5;
     let reach = ((view.max - view.min).norm() * 0.75).max(1.0);
     let x = centre - normal * normal.dot(&(centre - point));
     let turn = Quat::rotation_between(&Vec3::y(), &normal);
-    // Upside down there are many ways to turn; any will do.
+    // Upside down there are many rotations; any will do.
     let half_turn = Quat::from_axis_angle(&Vec3::x_axis(), std::f64::consts::PI);
     (x, turn.unwrap_or(half_turn), Vec3::new(reach, 1.0, reach))
 }
@@ -261,7 +261,7 @@ fn single(v: Vec3) -> [f32; 3] {
     [v.x as f32, v.y as f32, v.z as f32]
 }
 
-/// Screens show colours on a curve (sRGB); light adds up without it, and so does glTF.
+/// Converts sRGB colours, which screens use, to linear ones, which glTF uses.
 fn linear(channel: u8) -> f64 {
     let share = f64::from(channel) / 255.0;
     if share <= 0.04045 { share / 12.92 } else { libm::pow((share + 0.055) / 1.055, 2.4) }

@@ -1,16 +1,16 @@
 //! Triangle meshes of shapes, with normals, wound counter-clockwise seen from outside. For pictures only:
-//! round things have corners here.
+//! round shapes become polyhedra.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
-use parry3d::shape::Cuboid;
+use parry3d::shape::Cuboid as ParryCuboid;
 
 use crate::base::math::{Vec3, from_parry};
-use crate::physics::Shape;
+use crate::physics::shape::{Capsule, Cuboid, Cylinder, Hull, Mesh, Ring, Shape, Sphere};
 
-/// Corners of a circle.
+/// Number of corners of a circle. Not tuned.
 const SEGMENTS: u32 = 32;
-/// Corners of a quarter circle from equator to pole.
+/// Number of corners of a quarter circle from equator to pole. Not tuned.
 const STACKS: u32 = 8;
 
 /// A surface of triangles with a normal at every vertex.
@@ -23,15 +23,15 @@ pub(super) struct TriangleMesh {
 /// A form in its simplest size. Shapes of one form differ by a scale only and can share a mesh.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Form {
-    /// Of radius one.
+    /// A ball of radius one.
     Sphere,
-    /// Of half size one.
+    /// A cube of half size one.
     Box,
-    /// Of radius one, with half the length of its straight part as the bits of a number.
+    /// A capsule of radius one, with half the length of its straight part as the bits of a number.
     Capsule(u64),
-    /// Of radius and half height one.
+    /// A cylinder of radius and half height one.
     Cylinder,
-    /// Of radius one, with the radius of its tube as the bits of a number.
+    /// A ring of radius one, with the radius of its tube as the bits of a number.
     Ring(u64),
     /// Two by two, facing +Y: as much of a half-space as can be shown.
     Plane,
@@ -43,31 +43,33 @@ impl Form {
     /// The form of a shape and its scale. Half-spaces must be turned and sized by the caller.
     pub fn of(shape: &Shape) -> (Form, Vec3) {
         match shape {
-            Shape::Sphere { radius } => (Form::Sphere, Vec3::repeat(*radius)),
-            Shape::Box { half } => (Form::Box, *half),
-            Shape::Capsule { radius, half_height } => {
+            Shape::Sphere(Sphere { radius }) => (Form::Sphere, Vec3::repeat(*radius)),
+            Shape::Box(Cuboid { half }) => (Form::Box, *half),
+            Shape::Capsule(Capsule { radius, half_height }) => {
                 (Form::Capsule((half_height / radius).to_bits()), Vec3::repeat(*radius))
             }
-            Shape::Cylinder { radius, half_height } => {
+            Shape::Cylinder(Cylinder { radius, half_height }) => {
                 (Form::Cylinder, Vec3::new(*radius, *half_height, *radius))
             }
-            Shape::Ring { radius, tube } => (Form::Ring((tube / radius).to_bits()), Vec3::repeat(*radius)),
-            Shape::HalfSpace { .. } => (Form::Plane, Vec3::repeat(1.0)),
-            Shape::Hull(hull) => {
+            Shape::Ring(Ring { radius, tube }) => {
+                (Form::Ring((tube / radius).to_bits()), Vec3::repeat(*radius))
+            }
+            Shape::HalfSpace(_) => (Form::Plane, Vec3::repeat(1.0)),
+            Shape::Hull(Hull(hull)) => {
                 let (points, triangles) = hull.to_trimesh();
                 (
                     Form::Faceted(points.iter().map(|p| bits(from_parry(*p))).collect(), triangles),
                     Vec3::repeat(1.0),
                 )
             }
-            Shape::Mesh(mesh) => {
+            Shape::Mesh(Mesh(mesh)) => {
                 let points = mesh.vertices().iter().map(|p| bits(from_parry(*p))).collect();
                 (Form::Faceted(points, mesh.indices().to_vec()), Vec3::repeat(1.0))
             }
         }
     }
 
-    /// What it is called in an export.
+    /// Name of the mesh in an export.
     pub fn name(&self) -> &'static str {
         match self {
             Form::Sphere => "sphere",
@@ -80,7 +82,7 @@ impl Form {
         }
     }
 
-    /// Its surface.
+    /// Triangles of the surface.
     pub fn mesh(&self) -> TriangleMesh {
         match self {
             Form::Sphere => revolved(&round_profile(0.0)),
@@ -96,7 +98,7 @@ impl Form {
             Form::Ring(tube) => revolved(&tube_profile(f64::from_bits(*tube))),
             Form::Box => {
                 let (points, triangles) =
-                    Cuboid::new(crate::base::math::to_parry(Vec3::repeat(1.0))).to_trimesh();
+                    ParryCuboid::new(crate::base::math::to_parry(Vec3::repeat(1.0))).to_trimesh();
                 faceted(&points.into_iter().map(from_parry).collect::<Vec<_>>(), &triangles)
             }
             Form::Plane => {
@@ -124,7 +126,7 @@ struct Hoop {
     normal: [f64; 2],
 }
 
-/// Rings of a ball of radius one whose halves are pulled apart, from the lower pole to the upper.
+/// Rings of a ball of radius one, with its halves pulled apart, from the lower pole to the upper.
 fn round_profile(half_height: f64) -> Vec<Hoop> {
     let hoop = |step: u32, side: f64| {
         let (sin, cos) = libm::sincos(FRAC_PI_2 * f64::from(step) / f64::from(STACKS));
@@ -138,7 +140,7 @@ fn round_profile(half_height: f64) -> Vec<Hoop> {
 }
 
 /// Circles of a ring of radius one, once around its tube: from the outside over the top to the inside and back below.
-/// The last is where the first is.
+/// The last equals the first.
 fn tube_profile(tube: f64) -> Vec<Hoop> {
     let around = 4 * STACKS;
     let hoop = |step: u32| {
@@ -162,7 +164,7 @@ fn revolved(profile: &[Hoop]) -> TriangleMesh {
     for (band, rings) in (0..).zip(profile.windows(2)) {
         let (lower, upper) = (rings[0], rings[1]);
         if lower.radius == upper.radius && lower.height == upper.height {
-            continue; // an edge: two normals at one place
+            continue; // an edge: two normals at one position
         }
         for segment in 0..SEGMENTS {
             let next = (segment + 1) % SEGMENTS;
@@ -217,7 +219,7 @@ mod tests {
         mesh.triangles.iter().map(|t| at(t[0]).dot(&at(t[1]).cross(&at(t[2]))) / 6.0).sum()
     }
 
-    /// Every edge must be used once in each direction, vertices at one place being one.
+    /// Every edge must be used once in each direction, vertices at one position being one.
     fn assert_closed(mesh: &TriangleMesh) {
         let key = |index: u32| mesh.positions[index as usize].map(|n| (n + 0.0).to_bits());
         let mut edges = BTreeMap::new();
@@ -255,7 +257,7 @@ mod tests {
 
     fn hull(points: &[[f64; 3]]) -> Option<Shape> {
         let points: Vec<_> = points.iter().map(|p| to_parry(Vec3::from(*p))).collect();
-        Some(Shape::Hull(Arc::new(ConvexPolyhedron::from_convex_hull(&points)?)))
+        Some(Shape::Hull(Hull(Arc::new(ConvexPolyhedron::from_convex_hull(&points)?))))
     }
 
     #[test]
@@ -266,11 +268,11 @@ mod tests {
         let tetrahedron =
             hull(&[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]).unwrap();
         let table = [
-            (Shape::Sphere { radius: r }, ball),
-            (Shape::Box { half: Vec3::new(0.1, 0.2, 0.3) }, 0.048),
-            (Shape::Cylinder { radius: r, half_height: h }, tube),
-            (Shape::Capsule { radius: r, half_height: h }, tube + ball),
-            (Shape::Ring { radius: h, tube: r }, 2.0 * PI * PI * h * r * r),
+            (Shape::Sphere(Sphere { radius: r }), ball),
+            (Shape::Box(Cuboid { half: Vec3::new(0.1, 0.2, 0.3) }), 0.048),
+            (Shape::Cylinder(Cylinder { radius: r, half_height: h }), tube),
+            (Shape::Capsule(Capsule { radius: r, half_height: h }), tube + ball),
+            (Shape::Ring(Ring { radius: h, tube: r }), 2.0 * PI * PI * h * r * r),
             (tetrahedron, 1.0 / 6.0),
         ];
         for (shape, expected) in table {
@@ -288,7 +290,7 @@ mod tests {
         let points = points.map(|p| to_parry(Vec3::from(p))).to_vec();
         // The second triangle has no area.
         let mesh = TriMesh::new(points, vec![[0, 1, 2], [0, 1, 3]]).unwrap();
-        let mesh = Form::of(&Shape::Mesh(Arc::new(mesh))).0.mesh();
+        let mesh = Form::of(&Shape::Mesh(Mesh(Arc::new(mesh)))).0.mesh();
         assert_eq!(mesh.positions, [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 2.0, 0.0]]);
         assert_eq!((mesh.normals[0], mesh.triangles.len()), ([0.0, 0.0, 1.0], 1));
     }

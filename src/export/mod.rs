@@ -1,7 +1,8 @@
-//! Recordings in other set_active's formats: CSV for numbers, glTF for pictures that move.
+//! Recordings in other formats: CSV for numbers, glTF for 3D viewers.
 //!
 //! Exporters take frames from anywhere (a [`Recording`](crate::record::Recording), or a run that is still
-//! going) and write to anything. They are lossy where their format is: only a recording has every bit.
+//! going) and write to anything. glTF is lossy (single precision); only
+//! recordings and CSV have every bit.
 
 pub mod csv;
 mod glb;
@@ -18,19 +19,19 @@ use crate::base::ids::BodyId;
 use crate::record::RecordError;
 use crate::scene::SceneError;
 
-/// What can go wrong with an export.
+/// An error while exporting.
 #[derive(Debug, Error)]
 pub enum ExportError {
     /// The frames cannot be read.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The scene cannot be made ready.
+    /// The scene cannot be compiled.
     #[error(transparent)]
     Scene(#[from] SceneError),
     /// The export cannot be written.
     #[error("cannot write the export: {0}")]
     Io(#[from] io::Error),
-    /// There is nothing to show.
+    /// There are no frames to show.
     #[error("there are no frames to export; record at least one")]
     NoFrames,
     /// A frame has a body that the scene does not.
@@ -38,7 +39,7 @@ pub enum ExportError {
     UnknownBody {
         /// Number of the frame.
         frame: u64,
-        /// The body.
+        /// Id of the body.
         body: BodyId,
     },
     /// A number that the format cannot hold.
@@ -48,11 +49,11 @@ pub enum ExportError {
     NotShowable {
         /// Number of the frame.
         frame: u64,
-        /// The body.
+        /// Id of the body.
         body: BodyId,
         /// Name of the number, such as one of [`STATE_FIELDS`](crate::base::state::STATE_FIELDS).
         field: &'static str,
-        /// Its value.
+        /// Value of the number.
         value: f64,
     },
     /// More bytes than the format allows.
@@ -63,4 +64,25 @@ pub enum ExportError {
         /// How many bytes are allowed.
         max: u64,
     },
+}
+
+/// For the project's own tests: exports of objects that belong to no scene.
+pub(crate) mod internals {
+    use std::io::Write;
+
+    use super::{ExportError, gltf};
+    use crate::base::frame::Frame;
+    use crate::record::RecordError;
+
+    pub use super::models::{BodyModel, Models, StaticModel};
+
+    /// The same as [`gltf::write`] with models that need not come from a scene.
+    pub fn write_models(
+        models: &Models,
+        frames: impl IntoIterator<Item = Result<Frame, RecordError>>,
+        options: gltf::GltfOptions,
+        out: impl Write,
+    ) -> Result<(), ExportError> {
+        gltf::write_models(models, frames, options, out)
+    }
 }

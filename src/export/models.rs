@@ -1,4 +1,4 @@
-//! Who takes part in an export: every body and static object with its name, its colour and its shape.
+//! The objects of an export: every body and static object with its name, its colour and its shape.
 
 use std::collections::BTreeMap;
 
@@ -9,38 +9,38 @@ use crate::physics::{Shape, World};
 use crate::scene::colors;
 use crate::scene::{Scene, SceneError};
 
-/// A body as a picture shows it; where it is, frames say.
+/// A body of an export; its poses come from frames.
 #[derive(Clone)]
 pub struct BodyModel {
     /// Its id in frames.
     pub id: BodyId,
-    /// What it is called.
+    /// Name in the export.
     pub name: String,
-    /// Its colour.
+    /// Colour in the export.
     pub color: Rgb,
-    /// Its form, about its centre of mass.
+    /// Shape, about the centre of mass.
     pub shape: Shape,
 }
 
-/// A static object as a picture shows it.
+/// A static object of an export.
 #[derive(Clone)]
 pub struct StaticModel {
-    /// What it is called.
+    /// Name in the export.
     pub name: String,
-    /// Its colour.
+    /// Colour in the export.
     pub color: Rgb,
-    /// Its form.
+    /// Shape in local coordinates.
     pub shape: Shape,
-    /// Where it is.
+    /// Position in world coordinates, metres.
     pub x: Vec3,
-    /// How it is turned.
+    /// Orientation in world coordinates.
     pub q: Quat,
 }
 
-/// Everything that can be seen.
+/// All objects of an export.
 #[derive(Clone, Default)]
 pub struct Models {
-    /// What the scene is called.
+    /// Name of the scene.
     pub title: String,
     /// The bodies, in ascending id.
     pub bodies: Vec<BodyModel>,
@@ -49,8 +49,8 @@ pub struct Models {
 }
 
 impl Models {
-    /// Everything in a scene.
-    pub fn of(scene: &Scene) -> Result<Models, SceneError> {
+    /// The objects of a scene.
+    pub(super) fn of(scene: &Scene) -> Result<Models, SceneError> {
         let world = World::new(scene)?;
         let body_colors = colors::body_colors(scene);
         let static_colors = colors::static_colors(scene);

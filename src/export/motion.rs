@@ -1,4 +1,4 @@
-//! The motion of bodies as animations want it: one time line for all, single precision, no gaps.
+//! The motion of bodies for animations: one time line for all, single precision, no gaps.
 
 use crate::base::aabb::Aabb;
 use crate::base::frame::Frame;
@@ -12,13 +12,13 @@ use crate::record::RecordError;
 /// Bytes of one key of one body in the export: translation and rotation.
 const KEY_BYTES: u64 = 28;
 
-/// The motion of a whole cast.
+/// The motion of all bodies.
 pub(super) struct Motion {
     /// Seconds from the first frame, strictly increasing.
     pub times: Vec<f32>,
-    /// One for each body of the cast, in its order.
+    /// Motion of each body, in the order of the models.
     pub tracks: Vec<Track>,
-    /// What the bodies pass through.
+    /// Bounds of the paths of all bodies.
     pub bounds: Option<Aabb>,
     start_s: f64,
 }
@@ -30,35 +30,35 @@ pub(super) struct Track {
     /// Unit quaternions (x, y, z, w); neighbours lie on the same half of the sphere, so that going straight
     /// from one to the next is the short way round.
     pub rotations: Vec<[f32; 4]>,
-    /// Whether the body exists. Where it does not, the other numbers stay as they were.
+    /// Whether the body exists. Where it does not, the other numbers keep their last values.
     pub exists: Vec<bool>,
 }
 
 impl Motion {
     /// Collects every `every`th frame and the last; what is collected may take up to `bytes_max`.
     pub fn collect(
-        cast: &Models,
+        models: &Models,
         frames: impl IntoIterator<Item = Result<Frame, RecordError>>,
         every: usize,
         bytes_max: u64,
     ) -> Result<Motion, ExportError> {
-        let tracks = cast.bodies.iter().map(|_| Track::default()).collect();
+        let tracks = models.bodies.iter().map(|_| Track::default()).collect();
         let mut motion = Motion { times: Vec::new(), tracks, bounds: None, start_s: 0.0 };
         let mut skipped = None;
         for (position, frame) in frames.into_iter().enumerate() {
             let frame = frame?;
             if position.is_multiple_of(every.max(1)) {
-                motion.add(&frame, &cast.bodies)?;
+                motion.add(&frame, &models.bodies)?;
                 skipped = None;
             } else {
                 skipped = Some(frame);
             }
-            if motion.times.len() as u64 * cast.bodies.len() as u64 * KEY_BYTES > bytes_max {
+            if motion.times.len() as u64 * models.bodies.len() as u64 * KEY_BYTES > bytes_max {
                 return Err(ExportError::TooLarge { max: bytes_max });
             }
         }
         if let Some(last) = skipped {
-            motion.add(&last, &cast.bodies)?;
+            motion.add(&last, &models.bodies)?;
         }
         if motion.times.is_empty() {
             return Err(ExportError::NoFrames);
@@ -103,7 +103,7 @@ impl Motion {
 }
 
 impl Track {
-    /// Adds a key; where that cannot be, names the number that is to blame, and its value.
+    /// Adds a key, or returns name and value of the number that single precision cannot hold.
     fn push(&mut self, state: &BodyState) -> Result<(), (&'static str, f64)> {
         let numbers = state.to_array();
         if let Some(field) = numbers[..7].iter().position(|number| !(*number as f32).is_finite()) {
@@ -123,7 +123,7 @@ impl Track {
         }
         let translation = [numbers[0], numbers[1], numbers[2]].map(|n| n as f32);
         if self.exists.last() == Some(&false) && !self.exists.contains(&true) {
-            // It has not existed before: let it wait where it will appear.
+            // The body has not existed before: the earlier keys get the position at which it appears.
             self.translations.fill(translation);
             self.rotations.fill(rotation);
         }

@@ -1,86 +1,87 @@
-//! What a group remembers from tick to tick. Part of the state of its bodies: saved, rolled back and handed over with
-//! them.
+//! The contact cache of an island. Part of the state of its bodies: saved, rolled back and migrated with them.
 
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::overlap::WorkerSet;
 use crate::physics::World;
 use crate::physics::island_solver::{Impulses, IslandContact, PointImpulse, order};
 use crate::physics::local_solver::PairCache;
 
-/// What is remembered: of a pair that touches, or by a body of the group it is in.
-#[derive(Clone, Debug)]
+/// What a body keeps of its contacts from one tick to the next.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ContactCache {
-    /// Of a pair under the local response.
+    /// Of one contact pair under the local solver.
     Pair(PairCache),
-    /// By a body, of its whole group. All bodies of a group remember the same.
-    Group(Arc<IslandCache>),
+    /// Of the body's whole island. All members of an island share one cache.
+    Island(Arc<IslandCache>),
 }
 
 impl ContactCache {
-    /// What a pair remembers.
+    /// The cache of a pair, if this is one.
     pub fn pair(&self) -> Option<&PairCache> {
         match self {
-            ContactCache::Pair(memory) => Some(memory),
-            ContactCache::Group(_) => None,
+            ContactCache::Pair(cache) => Some(cache),
+            ContactCache::Island(_) => None,
         }
     }
 
-    /// What a body remembers of its group.
-    pub fn group(&self) -> Option<&Arc<IslandCache>> {
+    /// The cache of an island, if this is one.
+    pub fn island(&self) -> Option<&Arc<IslandCache>> {
         match self {
             ContactCache::Pair(_) => None,
-            ContactCache::Group(memory) => Some(memory),
+            ContactCache::Island(cache) => Some(cache),
         }
     }
 }
 
-/// What a group ended a tick with.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The impulses an island ended a tick with, and the workers of its bodies.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IslandCache {
-    /// Places of its bodies, ascending.
+    /// The island's bodies, ascending.
     pub(super) members: Vec<u32>,
-    /// The workers of each; nothing if they have yet to be divided.
+    /// The workers of each member; empty if the island has not been divided among workers.
     pub(super) sets: Vec<WorkerSet>,
-    /// The impulses of every worker; of all of them together if bodies have yet to be divided.
+    /// The impulses of every worker; one list for the whole island if it has not been divided.
     pub(super) impulses: Vec<Arc<Impulses>>,
 }
 
-/// The pairs a group begins with: place, partner as in [`IslandContact`], and what the two remember.
+/// A contact pair under the local solver, numbered as in [`IslandContact`], and its cache.
 pub(crate) type KnownPair<'a> = ((u32, u32), &'a PairCache);
 
-/// The partner of a pair as the group solver numbers it, for static geometry with this id.
+/// The number by which the island solver knows the static object with this id, as a partner in a pair.
 pub(crate) fn static_partner(world: &World, id: u32) -> Option<u32> {
     let at = world.statics.binary_search_by_key(&id, |object| object.id.0).ok()?;
     Some(IslandContact::STATIC | at as u32)
 }
 
 impl IslandCache {
-    /// What a group begins a tick with. `of` is what each of its bodies remembers of the group it was in at the tick
-    /// before, `pairs` what those of its pairs remember that were under the local response then. As long as nobody
-    /// joins or leaves it simply goes on; else everybody brings what he knows of his contacts with the others.
+    /// The cache that an island starts a tick with. `of` returns the cache of the island that a body was in at the tick
+    /// before; `pairs` are the pairs that were under the local solver then. If membership has not changed, the cache is
+    /// used as it is. Otherwise the impulses of all pairs within the new island are gathered.
     pub(crate) fn gather_warm_start<'a, 'b>(
         members: &[u32],
         of: impl Fn(u32) -> Option<&'a Arc<IslandCache>>,
         pairs: impl FnOnce() -> Vec<KnownPair<'b>>,
     ) -> Arc<IslandCache> {
-        if let Some(memory) = of(members[0]).filter(|memory| memory.members == members) {
-            return memory.clone();
+        if let Some(cache) = of(members[0]).filter(|cache| cache.members == members) {
+            return cache.clone();
         }
-        let is_member = |place: u32| members.binary_search(&place).is_ok();
+        let is_member = |body: u32| members.binary_search(&body).is_ok();
         let stays = |pair: (u32, u32)| pair.1 >= IslandContact::STATIC || is_member(pair.1);
         let mut points = Vec::new();
-        for &place in members {
-            let Some(memory) = of(place) else { continue };
-            let known = memory.impulses_of(place).into_iter().flat_map(|list| beginning_with(list, place));
+        for &body in members {
+            let Some(cache) = of(body) else { continue };
+            let known = cache.impulses_of(body).into_iter().flat_map(|list| beginning_with(list, body));
             points.extend(known.filter(|point| stays(point.pair)).copied());
         }
         let mut pairs = pairs();
         pairs.retain(|(pair, _)| is_member(pair.0) && stays(*pair));
         pairs.sort_by_key(|(pair, _)| *pair);
         pairs.dedup_by_key(|(pair, _)| *pair);
-        for (pair, memory) in pairs {
-            points.extend(memory.to_point_impulses(pair));
+        for (pair, cache) in pairs {
+            points.extend(cache.to_point_impulses(pair));
         }
         // Stable: the points of a pair keep their order.
         points.sort_by_key(|point: &PointImpulse| order(point.pair));
@@ -88,21 +89,21 @@ impl IslandCache {
         Arc::new(IslandCache { members: members.to_vec(), sets: Vec::new(), impulses: vec![impulses] })
     }
 
-    /// The impulses of the worker that knows best about a body.
-    fn impulses_of(&self, place: u32) -> Option<&Arc<Impulses>> {
-        let at = self.members.binary_search(&place).ok()?;
-        let worker = self.sets.get(at).and_then(|set| set.first()).unwrap_or(0);
+    /// The impulses of a body's first worker.
+    fn impulses_of(&self, body: u32) -> Option<&Arc<Impulses>> {
+        let index = self.members.binary_search(&body).ok()?;
+        let worker = self.sets.get(index).and_then(|set| set.first()).unwrap_or(0);
         self.impulses.get(worker as usize)
     }
 }
 
-/// The points of all pairs whose first side is a body.
-fn beginning_with(impulses: &Impulses, place: u32) -> impl Iterator<Item = &PointImpulse> {
+/// The points of all pairs that have this body first.
+fn beginning_with(impulses: &Impulses, body: u32) -> impl Iterator<Item = &PointImpulse> {
     let points = &impulses.points;
     [false, true].into_iter().flat_map(move |is_static| {
         let key = |point: &PointImpulse| (point.pair.1 >= IslandContact::STATIC, point.pair.0);
-        let from = points.partition_point(|point| key(point) < (is_static, place));
-        points[from..].iter().take_while(move |point| key(point) == (is_static, place))
+        let from = points.partition_point(|point| key(point) < (is_static, body));
+        points[from..].iter().take_while(move |point| key(point) == (is_static, body))
     })
 }
 
@@ -117,34 +118,34 @@ mod tests {
         PointImpulse { pair, feature: 0, normal, tangent, separation: 0.0, point }
     }
 
-    fn group(members: &[u32], pairs: &[(u32, u32)]) -> Arc<IslandCache> {
+    fn island(members: &[u32], pairs: &[(u32, u32)]) -> Arc<IslandCache> {
         let points = pairs.iter().map(|pair| point(*pair, f64::from(pair.0))).collect();
         let impulses = vec![Arc::new(Impulses { points, joints: Vec::new() })];
         Arc::new(IslandCache { members: members.to_vec(), sets: Vec::new(), impulses })
     }
 
-    fn pairs_of(memory: &IslandCache) -> Vec<(u32, u32)> {
-        memory.impulses[0].points.iter().map(|point| point.pair).collect()
+    fn pairs_of(cache: &IslandCache) -> Vec<(u32, u32)> {
+        cache.impulses[0].points.iter().map(|point| point.pair).collect()
     }
 
     #[test]
-    fn a_group_that_stays_as_it_is_goes_on() {
-        let known = group(&[1, 2, 3], &[(1, 2), (2, 3)]);
-        let memory = IslandCache::gather_warm_start(&[1, 2, 3], |_| Some(&known), Vec::new);
-        assert!(Arc::ptr_eq(&memory, &known));
+    fn unchanged_membership_keeps_the_cache() {
+        let known = island(&[1, 2, 3], &[(1, 2), (2, 3)]);
+        let cache = IslandCache::gather_warm_start(&[1, 2, 3], |_| Some(&known), Vec::new);
+        assert!(Arc::ptr_eq(&cache, &known));
     }
 
     #[test]
-    fn those_who_come_together_bring_what_they_know() {
+    fn a_new_island_gathers_the_impulses_of_its_members() {
         let floor = IslandContact::STATIC;
         let (left, right) =
-            (group(&[1, 4], &[(1, 4), (4, floor)]), group(&[2, 3, 9], &[(2, 3), (3, 9), (2, floor)]));
-        let of = |place: u32| match place {
+            (island(&[1, 4], &[(1, 4), (4, floor)]), island(&[2, 3, 9], &[(2, 3), (3, 9), (2, floor)]));
+        let of = |body: u32| match body {
             1 | 4 => Some(&left),
             2 | 3 => Some(&right),
             _ => None,
         };
-        let normal_impulse = PairCache {
+        let pair_cache = PairCache {
             bounces: 1,
             points: [
                 PointCache { feature: 7, normal_impulse: 3.0 },
@@ -156,11 +157,11 @@ mod tests {
                 .into_iter()
                 .collect(),
         };
-        // The pair is known from both sides, and one of its bodies touches somebody who is no member.
-        let pairs = vec![((3, 5), &normal_impulse), ((3, 5), &normal_impulse), ((5, 6), &normal_impulse)];
-        let memory = IslandCache::gather_warm_start(&[1, 2, 3, 4, 5], of, || pairs);
-        assert_eq!(pairs_of(&memory), [(1, 4), (2, 3), (3, 5), (3, 5), (2, floor), (4, floor)]);
-        let new = &memory.impulses[0].points[2];
+        // Both bodies of a pair have its cache, and body 6 is no member.
+        let pairs = vec![((3, 5), &pair_cache), ((3, 5), &pair_cache), ((5, 6), &pair_cache)];
+        let cache = IslandCache::gather_warm_start(&[1, 2, 3, 4, 5], of, || pairs);
+        assert_eq!(pairs_of(&cache), [(1, 4), (2, 3), (3, 5), (3, 5), (2, floor), (4, floor)]);
+        let new = &cache.impulses[0].points[2];
         assert_eq!((new.feature, new.normal, new.tangent), (7, 3.0, Vec3::x() * 6.0));
     }
 }

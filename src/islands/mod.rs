@@ -1,10 +1,8 @@
-//! The bridge from Time Warp to workers: bodies that stay in contact are handed to a group that is solved together,
-//! and handed back when they come free.
+//! Islands: bodies that stay in contact are solved together, and come free when they part (`--bridge auto`).
 //!
-//! Who is in which group from when on is decided at epochs, from committed states ([`IslandDetector`]), and takes effect one
-//! epoch later. A group has one local virtual time and advances tick by tick ([`IslandModel::advance`]); everybody else
-//! keeps its own clock. [`crate::executor::sequential`] defines the result here as well; `docs/overlap.md` tells the
-//! whole story.
+//! Membership is decided at epochs, from committed states ([`IslandDetector`]), and takes effect one epoch later. An island
+//! has one local virtual time and advances tick by tick ([`IslandModel::advance`]); free bodies keep their own clocks. The
+//! sequential executor defines the result here as well. See `docs/overlap.md`.
 
 mod advance;
 mod cache;

@@ -1,49 +1,41 @@
-//! Who is handed over when, and by how many workers groups are shared. All of it changes the result.
+//! When bodies join and leave islands, and how workers share islands. All of it changes the result.
 
-use crate::overlap::OverlapSettings;
 use crate::overlap::partition::Partition;
+use crate::overlap::{OverlapParameters, OverlapSettings};
 use crate::physics::World;
 use crate::scene::SceneError;
 
-/// How bodies are brought together and let go.
+/// When bodies join and leave islands, and how workers share islands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IslandSettings {
-    /// Ticks from one decision to the next. A decision takes effect so many ticks after the tick it is about.
-    pub epoch: u64,
-    /// Fewer bodies make no group.
-    pub smallest: u32,
-    /// How groups are shared by workers. One worker unless something else is said; who begins where is always decided
-    /// by bisection.
-    pub workers: OverlapSettings,
+    /// The ticks of an epoch. Membership is decided once per epoch and takes effect one epoch later.
+    pub epoch_ticks: u64,
+    /// The smallest number of bodies of an island.
+    pub bodies_min: u32,
+    /// How workers share an island. One worker by default; an island is always divided by bisection.
+    pub overlap: OverlapSettings,
 }
 
 impl Default for IslandSettings {
+    /// Neither the epoch nor the smallest island is tuned.
     fn default() -> Self {
-        IslandSettings { epoch: 64, smallest: 3, workers: OverlapSettings::default() }
+        IslandSettings { epoch_ticks: 64, bodies_min: 3, overlap: OverlapSettings::default() }
     }
 }
 
 impl IslandSettings {
-    /// How the workers of a group share it, if that fits the world.
-    pub(super) fn shared(&self, world: &World) -> Result<OverlapSettings, SceneError> {
-        if self.epoch == 0 {
-            return Err(SceneError::new(
-                "bridge.epoch",
-                "is 0",
-                "use 1 tick or more; about a window is usual",
-            ));
+    /// Checks the settings against a world, and fills in how workers share an island.
+    pub(super) fn resolve(&self, world: &World) -> Result<OverlapParameters, SceneError> {
+        if self.epoch_ticks == 0 {
+            let fix = "use 1 tick or more; about a window is usual";
+            return Err(SceneError::new("bridge.epoch_ticks", "is 0", fix));
         }
-        if self.smallest < 2 {
-            let problem = format!("is {}", self.smallest);
-            return Err(SceneError::new(
-                "bridge.smallest",
-                problem,
-                "use 2 or more: a group is several bodies",
-            ));
+        if self.bodies_min < 2 {
+            let problem = format!("is {}", self.bodies_min);
+            let fix = "use 2 or more: an island has several bodies";
+            return Err(SceneError::new("bridge.bodies_min", problem, fix));
         }
-        let workers = Some(self.workers.workers.unwrap_or(1));
-        let shared = OverlapSettings { workers, partition: Partition::Bisect, ..self.workers };
-        shared.chosen(world)?;
-        Ok(shared)
+        let workers = Some(self.overlap.workers.unwrap_or(1));
+        OverlapSettings { workers, partition: Partition::Bisect, ..self.overlap }.resolve(world)
     }
 }

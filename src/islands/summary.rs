@@ -1,28 +1,28 @@
-//! What a bridge has to say for itself. The same for every executor.
+//! Islands over a whole run. The same for every executor.
 
 use serde::Serialize;
 
-/// Groups and hand-overs of a whole run.
+/// Islands and changes of membership over a whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct IslandSummary {
-    /// How many workers share a group.
+    /// The number of workers that share an island.
     pub workers: u32,
-    /// Ticks from one decision to the next.
+    /// The ticks of an epoch.
     pub epoch_ticks: u64,
-    /// Groups that came into being.
-    pub groups: u64,
-    /// Most groups at a time.
-    pub groups_max: u32,
-    /// Bodies handed to a group.
-    pub joined: u64,
-    /// Bodies handed back.
-    pub freed: u64,
-    /// Bodies handed from group to group.
-    pub moved: u64,
-    /// Different bodies that were ever in a group.
+    /// Islands that were formed.
+    pub islands: u64,
+    /// The largest number of islands at a time.
+    pub islands_max: u32,
+    /// How often a free body joined an island.
+    pub bodies_joined: u64,
+    /// How often a body left its island and came free.
+    pub bodies_freed: u64,
+    /// How often a body moved from one island to another.
+    pub bodies_moved: u64,
+    /// Bodies that were in an island at least once.
     pub bodies: u32,
-    /// Most bodies in groups at a time.
+    /// The largest number of bodies in islands at a time.
     pub bodies_max: u32,
-    /// Ticks that bodies spent in groups, summed over bodies.
+    /// Ticks that bodies spent in islands, summed over bodies.
     pub body_ticks: u64,
 }

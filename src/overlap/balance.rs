@@ -1,4 +1,4 @@
-//! Who lives where, and how contacts change it: the five cases of the paper's figure 9.
+//! The assignment of bodies to workers, and how contacts change it: the five cases of the paper's figure 9.
 
 use crate::overlap::graph::{ConstraintGraph, Walk};
 use crate::overlap::worker_set::WorkerSet;
@@ -8,58 +8,66 @@ use crate::overlap::worker_set::WorkerSet;
 pub enum Load {
     /// Every body counts the same.
     Bodies,
-    /// A body counts as much as it has contacts and joints, and one more.
+    /// A body counts one, and one for each of its contacts and joints.
     #[default]
     Contacts,
 }
 
 impl Load {
-    /// All there are, with their names on the command line.
+    /// All kinds of load, with their names on the command line.
     pub const ALL: &[(&str, Load)] = &[("bodies", Load::Bodies), ("contacts", Load::Contacts)];
 }
 
 /// Which of the paper's cases applied to a contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
-    /// Both live in a common worker, and nothing can be saved.
-    Settled,
-    /// (i) and (ii): no common worker; one of the two is shared now, and `gamma` deep what it touches.
+    /// Both live in a common worker, and no copy can be saved.
+    Unchanged,
+    /// (i) and (ii): no common worker; one of the two is shared from now on, and so is everything within
+    /// `gamma` constraints of it.
     Apart,
-    /// (iii): a shared body that only touches what lives in the other's worker is no longer shared.
+    /// (iii): a shared body is no longer shared if all its neighbours live in the other body's worker.
     Released,
-    /// (iv): a shared body stays shared because it bridges workers; or two would go to one worker although another
-    /// begins within the depth of sharing.
+    /// (iv): a shared body stays shared because it connects workers; or two shared bodies stay shared because another
+    /// worker's own bodies begin within the depth of sharing.
     Bridge,
-    /// (v): two bodies shared by the same workers go to the one with the least load.
+    /// (v): two bodies shared by the same workers go to the worker with the least load.
     Together,
 }
 
-/// Who lives in which workers.
+/// The workers of every body.
 #[derive(Clone, Debug)]
 pub struct Assignment {
     sets: Vec<WorkerSet>,
-    /// Workers that a body never leaves: those its joints were shared over at the start.
+    /// Workers that a body never leaves. Bodies with joints keep the workers they begin with, or contacts would take
+    /// away the depth of sharing.
     kept: Vec<WorkerSet>,
-    /// Load of every worker, and what each body adds to it.
+    /// The load of every worker.
     loads: Vec<u64>,
-    shares: Vec<u64>,
+    /// What each body adds to the load of its workers.
+    body_loads: Vec<u64>,
 }
 
 impl Assignment {
-    /// Begins with these workers for every body. Bodies with joints never leave them.
+    /// Starts from these workers for every body. Bodies with joints never leave them.
     pub fn new(sets: Vec<WorkerSet>, workers: u32, has_joints: impl Fn(u32) -> bool) -> Self {
         let kept = (0..sets.len() as u32)
-            .map(|place| if has_joints(place) { sets[place as usize] } else { WorkerSet::EMPTY })
+            .map(|body| if has_joints(body) { sets[body as usize] } else { WorkerSet::EMPTY })
             .collect();
-        let shares = vec![1; sets.len()];
-        let mut assignment = Assignment { sets, kept, loads: vec![0; workers as usize], shares };
+        let body_loads = vec![1; sets.len()];
+        let mut assignment = Assignment { sets, kept, loads: vec![0; workers as usize], body_loads };
         assignment.count();
         assignment
     }
 
-    /// The workers of every body, by place.
+    /// The workers of every body.
     pub fn sets(&self) -> &[WorkerSet] {
         &self.sets
+    }
+
+    /// The workers of every body, without the rest.
+    pub fn into_sets(self) -> Vec<WorkerSet> {
+        self.sets
     }
 
     /// The load of every worker.
@@ -67,12 +75,12 @@ impl Assignment {
         &self.loads
     }
 
-    /// Weighs all bodies anew.
-    pub fn weigh(&mut self, load: Load, graph: &ConstraintGraph) {
-        for (place, share) in self.shares.iter_mut().enumerate() {
-            *share = match load {
+    /// Computes the load of every body and every worker again, from the constraints of this tick.
+    pub fn update_loads(&mut self, load: Load, graph: &ConstraintGraph) {
+        for (body, body_load) in self.body_loads.iter_mut().enumerate() {
+            *body_load = match load {
                 Load::Bodies => 1,
-                Load::Contacts => 1 + graph.neighbours(place as u32).len() as u64,
+                Load::Contacts => 1 + graph.neighbours(body as u32).len() as u64,
             };
         }
         self.count();
@@ -80,9 +88,9 @@ impl Assignment {
 
     fn count(&mut self) {
         self.loads.fill(0);
-        for (set, share) in self.sets.iter().zip(&self.shares) {
+        for (set, body_load) in self.sets.iter().zip(&self.body_loads) {
             for worker in set.iter() {
-                self.loads[worker as usize] += share;
+                self.loads[worker as usize] += body_load;
             }
         }
     }
@@ -99,7 +107,7 @@ impl Assignment {
         let new = workers.without(self.sets[body as usize]);
         self.sets[body as usize] = self.sets[body as usize].union(new);
         for worker in new.iter() {
-            self.loads[worker as usize] += self.shares[body as usize];
+            self.loads[worker as usize] += self.body_loads[body as usize];
         }
     }
 
@@ -107,19 +115,19 @@ impl Assignment {
         let gone = workers.common(self.sets[body as usize]).without(self.kept[body as usize]);
         self.sets[body as usize] = self.sets[body as usize].without(gone);
         for worker in gone.iter() {
-            self.loads[worker as usize] -= self.shares[body as usize];
+            self.loads[worker as usize] -= self.body_loads[body as usize];
         }
     }
 
-    /// Whether what the body touches lives in more than one worker.
+    /// Whether the neighbours of a body live in more than one worker.
     fn is_bridge(&self, body: u32, graph: &ConstraintGraph) -> bool {
         let around = graph.neighbours(body).iter();
         let workers = around.fold(WorkerSet::EMPTY, |all, other| all.union(self.sets[*other as usize]));
         workers.len() > 1
     }
 
-    /// Whether somebody within `gamma` constraints lives in one of these workers alone: whoever leaves them then eats up
-    /// the depth of sharing.
+    /// Whether a body within `gamma` constraints lives in one of these workers alone. A body that leaves them then takes
+    /// away the depth of sharing.
     fn borders(
         &self,
         body: u32,
@@ -137,8 +145,15 @@ impl Assignment {
         found
     }
 
-    /// Treats one contact.
-    pub fn meet(&mut self, a: u32, b: u32, gamma: u32, graph: &ConstraintGraph, walk: &mut Walk) -> Case {
+    /// Lets one contact change the workers of its bodies.
+    pub fn apply_contact(
+        &mut self,
+        a: u32,
+        b: u32,
+        gamma: u32,
+        graph: &ConstraintGraph,
+        walk: &mut Walk,
+    ) -> Case {
         let (of_a, of_b) = (self.sets[a as usize], self.sets[b as usize]);
         if of_a.common(of_b).is_empty() {
             let root = self.bring_together(a, b);
@@ -172,11 +187,11 @@ impl Assignment {
             self.deactivate(b, others);
             return Case::Together;
         }
-        Case::Settled
+        Case::Unchanged
     }
 
-    /// Lets one of two bodies without a common worker live in the other's, too: where there is less load. Returns the
-    /// one that is shared now.
+    /// Lets one of two bodies without a common worker live in the other's workers, too, where there is less load. Returns
+    /// the body that is shared now.
     fn bring_together(&mut self, a: u32, b: u32) -> u32 {
         let (of_a, of_b) = (self.sets[a as usize], self.sets[b as usize]);
         if self.load_of(of_a) <= self.load_of(of_b) {
@@ -188,8 +203,8 @@ impl Assignment {
         }
     }
 
-    /// A shared body that touches nothing needs only one worker.
-    pub fn settle_loners(&mut self, graph: &ConstraintGraph) {
+    /// Leaves a shared body without any constraint in the least loaded of its workers.
+    pub fn release_isolated(&mut self, graph: &ConstraintGraph) {
         for body in 0..self.sets.len() as u32 {
             let set = self.sets[body as usize];
             if set.len() > 1
@@ -201,16 +216,17 @@ impl Assignment {
         }
     }
 
-    /// Makes sure that every constraint lives in at least one worker: the cases above may leave one in none.
+    /// Makes sure that every constraint lives in at least one worker: the cases above may leave one in none. Returns how
+    /// many they left in none.
     pub fn close_cover(&mut self, edges: impl Iterator<Item = (u32, u32)>) -> usize {
-        let mut opened = 0;
+        let mut uncovered = 0;
         for (a, b) in edges {
             if self.sets[a as usize].common(self.sets[b as usize]).is_empty() {
                 self.bring_together(a, b);
-                opened += 1;
+                uncovered += 1;
             }
         }
-        opened
+        uncovered
     }
 }
 
@@ -226,7 +242,7 @@ mod tests {
         workers.iter().fold(WorkerSet::EMPTY, |set, worker| set.union(WorkerSet::one(*worker)))
     }
 
-    /// Bodies in these workers, connected by these edges, after the contact of the first edge was treated.
+    /// Bodies in these workers, connected by these edges, after the contact of the first edge was applied.
     fn after(
         workers: &[&[u32]],
         edges: &[(u32, u32)],
@@ -236,14 +252,14 @@ mod tests {
         let sets = workers.iter().map(|workers| set(workers)).collect();
         let mut assignment = Assignment::new(sets, 2, |_| has_joints);
         let graph = ConstraintGraph::new(workers.len(), edges.iter().copied());
-        assignment.weigh(Load::Bodies, &graph);
+        assignment.update_loads(Load::Bodies, &graph);
         let (a, b) = edges[0];
-        let case = assignment.meet(a, b, gamma, &graph, &mut Walk::default());
+        let case = assignment.apply_contact(a, b, gamma, &graph, &mut Walk::default());
         (case, assignment.sets().to_vec())
     }
 
     #[test]
-    fn case_i_two_lone_bodies_of_different_workers_meet() {
+    fn case_i_a_contact_between_workers_shares_one_of_the_bodies() {
         // Green has two bodies, red one: the body of green comes to red as well.
         let (case, sets) = after(&[&[RED], &[GREEN], &[GREEN]], &[(0, 1)], 0, false);
         assert_eq!((case, sets), (Case::Apart, vec![set(&[RED]), set(&[RED, GREEN]), set(&[GREEN])]));
@@ -253,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn case_ii_what_one_touches_is_shared_gamma_deep() {
+    fn case_ii_neighbours_are_shared_gamma_deep() {
         let workers: &[&[u32]] = &[&[RED], &[GREEN], &[GREEN], &[GREEN]];
         let edges = [(0, 1), (1, 2), (2, 3)];
         let shared = |gamma| {
@@ -262,7 +278,7 @@ mod tests {
             sets.iter().map(|set| set.len() > 1).collect::<Vec<_>>()
         };
         assert_eq!(shared(0), [false, true, false, false]);
-        // Growth begins at the shared body and goes both ways.
+        // Sharing spreads from the shared body in both directions.
         assert_eq!(shared(1), [true, true, true, false]);
         assert_eq!(shared(2), [true, true, true, true]);
     }
@@ -288,10 +304,10 @@ mod tests {
     }
 
     #[test]
-    fn case_v_leaves_the_depth_of_sharing_alone() {
+    fn case_v_keeps_the_depth_of_sharing() {
         let workers: &[&[u32]] = &[&[RED, GREEN], &[RED, GREEN], &[RED, GREEN], &[RED], &[GREEN], &[GREEN]];
         let edges = [(0, 1), (1, 2), (2, 4), (0, 3)];
-        // Red has less to do. Green begins three constraints from the one and two from the other.
+        // Red has the lower load. Green's own bodies are three constraints from one body and two from the other.
         for (gamma, case) in [(0, Case::Together), (1, Case::Together), (2, Case::Bridge), (3, Case::Bridge)]
         {
             let (found, sets) = after(workers, &edges, gamma, false);
@@ -308,14 +324,14 @@ mod tests {
     }
 
     #[test]
-    fn loners_need_only_one_worker() {
+    fn isolated_bodies_need_only_one_worker() {
         let mut assignment = Assignment::new(vec![set(&[RED, GREEN]), set(&[RED])], 2, |_| false);
-        assignment.settle_loners(&ConstraintGraph::new(2, [].into_iter()));
+        assignment.release_isolated(&ConstraintGraph::new(2, [].into_iter()));
         assert_eq!(assignment.sets()[0], set(&[GREEN]));
     }
 
     proptest! {
-        /// Whatever touches in whatever order: every body and every constraint has a worker, and loads add up.
+        /// For any contacts in any order, every body and every constraint has a worker, and loads add up.
         #[test]
         fn everything_stays_covered(
             workers in 1u32..6,
@@ -330,19 +346,19 @@ mod tests {
                 edges.iter().map(within).filter(|(a, b)| a != b).map(|(a, b)| (a.min(b), a.max(b))).collect()
             };
             let joints = real(&joints);
-            let joined = |place: u32| joints.iter().any(|(a, b)| *a == place || *b == place);
-            let sets = (0..bodies as u32).map(|place| WorkerSet::one(place % workers)).collect();
-            let mut assignment = Assignment::new(sets, workers, joined);
+            let has_joints = |body: u32| joints.iter().any(|(a, b)| *a == body || *b == body);
+            let sets = (0..bodies as u32).map(|body| WorkerSet::one(body % workers)).collect();
+            let mut assignment = Assignment::new(sets, workers, has_joints);
             let mut walk = Walk::default();
             let load = if by_contacts { Load::Contacts } else { Load::Bodies };
             for contacts in ticks.iter().map(|contacts| real(contacts)) {
                 let edges: Vec<(u32, u32)> = joints.iter().chain(&contacts).copied().collect();
                 let graph = ConstraintGraph::new(bodies, edges.iter().copied());
-                assignment.weigh(load, &graph);
+                assignment.update_loads(load, &graph);
                 for (a, b) in &contacts {
-                    assignment.meet(*a, *b, gamma, &graph, &mut walk);
+                    assignment.apply_contact(*a, *b, gamma, &graph, &mut walk);
                 }
-                assignment.settle_loners(&graph);
+                assignment.release_isolated(&graph);
                 assignment.close_cover(edges.iter().copied());
                 let open = crate::overlap::cover::uncovered(assignment.sets(), edges.iter().copied());
                 prop_assert_eq!(open, None);

@@ -1,29 +1,29 @@
-//! One state out of several copies.
+//! The blended state of the copies of a shared body.
 
 use crate::base::math::{Quat, renormalised};
 use crate::base::state::BodyState;
 use nalgebra::{Quaternion, UnitQuaternion};
 
-/// The weighted mean of the copies of a body. Copies that agree to the bit give that state to the bit, which is why
-/// only differences from the first copy are averaged.
+/// The weighted mean of the copies of a body. Only differences from the first copy are averaged, so that copies that agree
+/// to the bit give that state to the bit.
 pub fn blend(copies: &[BodyState], weights: &[f64]) -> BodyState {
     let first = copies[0];
     let mut mean = first;
-    let mut turned = nalgebra::Vector4::zeros();
+    let mut rotated = nalgebra::Vector4::zeros();
     for (copy, weight) in copies.iter().zip(weights).skip(1) {
         mean.x += (copy.x - first.x) * *weight;
         mean.v += (copy.v - first.v) * *weight;
         mean.w += (copy.w - first.w) * *weight;
-        turned += (nearest_sign(&first.q, &copy.q) - first.q.coords) * *weight;
+        rotated += (nearest_sign(&first.q, &copy.q) - first.q.coords) * *weight;
     }
-    if turned != nalgebra::Vector4::zeros() {
-        let sum = Quaternion::from(first.q.coords + turned);
+    if rotated != nalgebra::Vector4::zeros() {
+        let sum = Quaternion::from(first.q.coords + rotated);
         mean.q = renormalised(UnitQuaternion::new_unchecked(sum));
     }
     mean
 }
 
-/// A quaternion and its negative turn alike; the one on the side of `reference`.
+/// A quaternion and its negative are the same rotation. Returns the one on the side of `reference`.
 fn nearest_sign(reference: &Quat, q: &Quat) -> nalgebra::Vector4<f64> {
     if reference.coords.dot(&q.coords) < 0.0 { -q.coords } else { q.coords }
 }
@@ -35,7 +35,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Blending what is identical changes no bit, whatever the weights.
+        /// Blending identical copies changes no bit, with any weights.
         #[test]
         fn identical_copies_blend_to_themselves(
             numbers in prop::array::uniform13(-1e3..1e3f64),
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn two_copies_meet_in_the_middle() {
+    fn equal_weights_give_the_mean_of_two_copies() {
         let a = BodyState { v: Vec3::x(), ..BodyState::at_rest(Vec3::zeros()) };
         let b = BodyState { q: rotation_exp(Vec3::y() * 0.2), ..BodyState::at_rest(Vec3::y()) };
         let mean = blend(&[a, b], &[0.5, 0.5]);
@@ -60,8 +60,8 @@ mod tests {
     #[test]
     fn every_part_of_a_state_is_weighted() {
         let a = BodyState::at_rest(Vec3::zeros());
-        let turned = rotation_exp(Vec3::x() * 0.2);
-        let b = BodyState { x: Vec3::x(), q: turned, v: Vec3::y(), w: Vec3::z() };
+        let rotated = rotation_exp(Vec3::x() * 0.2);
+        let b = BodyState { x: Vec3::x(), q: rotated, v: Vec3::y(), w: Vec3::z() };
         let mean = blend(&[a, b], &[0.25, 0.75]);
         assert_eq!((mean.x, mean.v, mean.w), (Vec3::x() * 0.75, Vec3::y() * 0.75, Vec3::z() * 0.75));
         assert!((mean.q.angle_to(&rotation_exp(Vec3::x() * 0.15))) < 1e-3);

@@ -1,17 +1,17 @@
-//! The invariant of sharing: every body lives in a worker, and every constraint has one in which both its ends live.
+//! The invariant of sharing: every body lives in a worker, and both bodies of every constraint live in a common worker.
 
 use crate::overlap::worker_set::WorkerSet;
 
-/// What is covered by no worker.
+/// A part of the scene that no worker covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uncovered {
-    /// A body.
+    /// A body that lives in no worker.
     Body(u32),
-    /// A joint or contact between two bodies.
+    /// A joint or contact between two bodies without a common worker.
     Constraint(u32, u32),
 }
 
-/// Looks for something that no worker covers.
+/// Finds the first body, or else the first constraint, that no worker covers.
 pub fn uncovered(sets: &[WorkerSet], mut edges: impl Iterator<Item = (u32, u32)>) -> Option<Uncovered> {
     if let Some(body) = sets.iter().position(|set| set.is_empty()) {
         return Some(Uncovered::Body(body as u32));

@@ -1,65 +1,66 @@
-//! What a worker needs of a physics engine. Any engine will do that can be told states and forget bodies.
+//! What a worker needs of a physics engine. Any engine will do in which states can be set and bodies disabled.
 
 use std::sync::Arc;
 
 use crate::base::state::BodyState;
-use crate::overlap::settings::{EngineKind, OverlapSettings};
+use crate::overlap::settings::{EngineKind, OverlapParameters};
 use crate::physics::World;
 use crate::physics::island_solver::{
     CollisionFilter, Impulses, IslandSolver, ManifoldLists, StepCounts, WarmStart,
 };
 
-/// Advances some of the bodies of a world, which are known by their places.
+/// Advances some of the bodies of a world. Bodies are named by their index in the world's list.
 pub trait Engine: Send {
     /// Lets a body take part, from a state.
-    fn activate(&mut self, place: u32, state: &BodyState);
+    fn activate(&mut self, body: u32, state: &BodyState);
     /// Lets a body no longer take part.
-    fn deactivate(&mut self, place: u32);
+    fn deactivate(&mut self, body: u32);
     /// Puts an active body into a state.
-    fn set_state(&mut self, place: u32, state: &BodyState);
+    fn set_state(&mut self, body: u32, state: &BodyState);
     /// The state of an active body.
-    fn state(&self, place: u32) -> BodyState;
+    fn state(&self, body: u32) -> BodyState;
     /// Advances all active bodies by one tick.
     fn step(&mut self) -> StepCounts;
-    /// Takes over what another engine remembers of bodies that have just been activated; how many points and joints.
+    /// Imports warm-start impulses from another worker's engine, for bodies that have just been activated. Returns how many
+    /// contact points and joints were imported.
     fn import_warm_start(&mut self, _: &WarmStart) -> (usize, usize) {
         (0, 0)
     }
-    /// Is told who are_near at the next tick, ascending; an engine that looks for itself need not listen.
-    fn tell(&mut self, _: &ManifoldLists) {}
-    /// What the engine remembers, for [`Engine::import_warm_start`].
+    /// Gives the contacts between bodies at the next tick, ascending. An engine that finds contacts itself ignores them.
+    fn set_contacts(&mut self, _: &ManifoldLists) {}
+    /// The impulses the last tick ended with, for [`Engine::import_warm_start`].
     fn impulses(&self) -> Option<Arc<Impulses>> {
         None
     }
 }
 
 impl Engine for IslandSolver {
-    fn activate(&mut self, place: u32, state: &BodyState) {
-        IslandSolver::activate(self, place, state);
+    fn activate(&mut self, body: u32, state: &BodyState) {
+        IslandSolver::activate(self, body, state);
     }
 
-    fn deactivate(&mut self, place: u32) {
-        IslandSolver::deactivate(self, place);
+    fn deactivate(&mut self, body: u32) {
+        IslandSolver::deactivate(self, body);
     }
 
-    fn set_state(&mut self, place: u32, state: &BodyState) {
-        IslandSolver::set_state(self, place, state);
+    fn set_state(&mut self, body: u32, state: &BodyState) {
+        IslandSolver::set_state(self, body, state);
     }
 
-    fn state(&self, place: u32) -> BodyState {
-        *IslandSolver::state(self, place)
+    fn state(&self, body: u32) -> BodyState {
+        *IslandSolver::state(self, body)
     }
 
     fn step(&mut self) -> StepCounts {
         IslandSolver::step(self)
     }
 
-    fn import_warm_start(&mut self, shares: &WarmStart) -> (usize, usize) {
-        IslandSolver::import_warm_start(self, shares)
+    fn import_warm_start(&mut self, warm_start: &WarmStart) -> (usize, usize) {
+        IslandSolver::import_warm_start(self, warm_start)
     }
 
-    fn tell(&mut self, told: &ManifoldLists) {
-        IslandSolver::tell(self, told.clone());
+    fn set_contacts(&mut self, contacts: &ManifoldLists) {
+        IslandSolver::tell(self, contacts.clone());
     }
 
     fn impulses(&self) -> Option<Arc<Impulses>> {
@@ -67,15 +68,15 @@ impl Engine for IslandSolver {
     }
 }
 
-/// An engine of the kind that is asked for, with no active body.
+/// An engine of the given kind, with no active body.
 pub fn engine(
     world: &Arc<World>,
     filter: &Arc<CollisionFilter>,
-    settings: &OverlapSettings,
+    parameters: &OverlapParameters,
 ) -> Box<dyn Engine> {
-    match settings.engine {
-        EngineKind::Group => {
-            Box::new(IslandSolver::new(world.clone(), filter.clone()).measuring(settings.measures))
+    match parameters.engine {
+        EngineKind::Island => {
+            Box::new(IslandSolver::new(world.clone(), filter.clone()).measuring(parameters.measures))
         }
         #[cfg(feature = "rapier")]
         EngineKind::Rapier => Box::new(crate::overlap::rapier::RapierEngine::new(world)),

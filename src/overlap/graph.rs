@@ -1,12 +1,13 @@
 //! The constraint graph: bodies are its vertices, joints and contacts between them its edges.
 //!
-//! Static geometry is no vertex: it passes no force on.
+//! Static geometry is no vertex: it passes no force from one body to another.
 
-/// Who is connected with whom, by place.
+/// The neighbours of every body.
 #[derive(Clone, Debug, Default)]
 pub struct ConstraintGraph {
-    /// CandidateList of all vertices one after the other, and where those of each begin.
+    /// The neighbours of all vertices, one vertex after the other.
     neighbours: Vec<u32>,
+    /// Where in `neighbours` those of each vertex begin, and the total at the end.
     begins: Vec<u32>,
 }
 
@@ -42,7 +43,7 @@ impl ConstraintGraph {
         self.len() == 0
     }
 
-    /// The vertices next to one.
+    /// The vertices at the other ends of a vertex's edges.
     #[inline]
     pub fn neighbours(&self, vertex: u32) -> &[u32] {
         let range = self.begins[vertex as usize] as usize..self.begins[vertex as usize + 1] as usize;
@@ -60,8 +61,8 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Visits the vertices at most `depth` edges from `root`, the root first, until `visit` says that it has seen
-    /// enough. `visit` is told the vertex and its distance.
+    /// Visits the vertices at most `depth` edges from `root`, the root first, until `visit` returns false. `visit` gets the
+    /// vertex and its distance.
     pub fn from(
         &mut self,
         graph: &ConstraintGraph,
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn walks_find_what_is_near_and_no_more() {
+    fn walks_visit_exactly_the_vertices_within_their_depth() {
         let edges = [(0, 1), (1, 2), (2, 3), (0, 4), (1, 2)];
         let graph = ConstraintGraph::new(6, edges.iter().copied());
         let mut walk = Walk::default();

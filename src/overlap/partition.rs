@@ -1,4 +1,4 @@
-//! Who begins where: every body in one worker.
+//! The first assignment: every body in one worker, and bodies near cut joints in several.
 
 use crate::base::math::Vec3;
 use crate::overlap::graph::{ConstraintGraph, Walk};
@@ -8,7 +8,7 @@ use crate::physics::World;
 /// How bodies are divided at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Partition {
-    /// As the scene's parts say; without parts, by bisection or by the list, whichever cuts fewer joints.
+    /// The parts of the scene; without parts, bisection or the list, the one of the two that cuts fewer joints.
     #[default]
     Scene,
     /// The list of bodies, cut into equal pieces.
@@ -18,12 +18,12 @@ pub enum Partition {
 }
 
 impl Partition {
-    /// All there are, with their names on the command line.
+    /// All ways to divide, with their names on the command line.
     pub const ALL: &[(&str, Partition)] =
         &[("scene", Partition::Scene), ("list", Partition::List), ("bisect", Partition::Bisect)];
 }
 
-/// The worker of every body, by place.
+/// The worker of every body.
 pub fn divide(world: &World, partition: Partition, workers: u32) -> Vec<u32> {
     let bodies = world.bodies.len();
     match partition {
@@ -49,13 +49,13 @@ fn cut_joints(world: &World, worker_of: &[u32]) -> usize {
     pairs.filter(|(a, b)| worker_of[*a as usize] != worker_of[*b as usize]).count()
 }
 
-/// Equal pieces of the list.
+/// Divides the list of bodies into equal pieces.
 pub fn by_list(bodies: usize, workers: u32) -> Vec<u32> {
-    (0..bodies).map(|place| (place * workers as usize / bodies) as u32).collect()
+    (0..bodies).map(|body| (body * workers as usize / bodies) as u32).collect()
 }
 
-/// Pieces of space with equally many bodies. Cuts rather run along gravity than across it: what is above will lie on
-/// what is below, and the worker below would have all the contacts first.
+/// Divides space into pieces with equally many bodies. Cuts along gravity are preferred to cuts across it: bodies above
+/// come to lie on bodies below, and the worker of the lower half would have all contacts first.
 pub fn by_bisection(positions: &[Vec3], workers: u32, gravity: Vec3) -> Vec<u32> {
     let mut worker_of = vec![0; positions.len()];
     let mut all: Vec<u32> = (0..positions.len() as u32).collect();
@@ -67,38 +67,43 @@ pub fn by_bisection(positions: &[Vec3], workers: u32, gravity: Vec3) -> Vec<u32>
     worker_of
 }
 
-/// Space must be longer by the inverse of this along gravity to be cut across it.
+/// Lengths along gravity count by this factor when the longest side is chosen. Not tuned.
 const ACROSS_GRAVITY: f64 = 0.1;
 
 fn bisect(
     positions: &[Vec3],
     scale: &Vec3,
-    places: &mut [u32],
+    bodies: &mut [u32],
     first: u32,
     workers: u32,
     worker_of: &mut [u32],
 ) {
-    if workers == 1 || places.len() <= 1 {
-        for place in places {
-            worker_of[*place as usize] = first;
+    if workers == 1 || bodies.len() <= 1 {
+        for body in bodies {
+            worker_of[*body as usize] = first;
         }
         return;
     }
-    let at = |place: &u32| positions[*place as usize];
-    let low = places.iter().map(at).fold(Vec3::repeat(f64::INFINITY), |low, x| low.inf(&x));
-    let high = places.iter().map(at).fold(Vec3::repeat(f64::NEG_INFINITY), |high, x| high.sup(&x));
+    let at = |body: &u32| positions[*body as usize];
+    let low = bodies.iter().map(at).fold(Vec3::repeat(f64::INFINITY), |low, x| low.inf(&x));
+    let high = bodies.iter().map(at).fold(Vec3::repeat(f64::NEG_INFINITY), |high, x| high.sup(&x));
     let axis = (high - low).component_mul(scale).imax();
-    places.sort_unstable_by(|a, b| at(a)[axis].total_cmp(&at(b)[axis]).then(a.cmp(b)));
+    bodies.sort_unstable_by(|a, b| at(a)[axis].total_cmp(&at(b)[axis]).then(a.cmp(b)));
     let half = workers / 2;
-    let cut = places.len() * half as usize / workers as usize;
-    let (left, right) = places.split_at_mut(cut);
+    let cut = bodies.len() * half as usize / workers as usize;
+    let (left, right) = bodies.split_at_mut(cut);
     bisect(positions, scale, left, first, half, worker_of);
     bisect(positions, scale, right, first + half, workers - half, worker_of);
 }
 
-/// WarmStart bodies across joints between different workers, `gamma` joints deep: whoever is that near the joint lives
-/// in the workers of both its ends. `graph` has joints only.
-pub fn share(world: &World, worker_of: &[u32], graph: &ConstraintGraph, gamma: u32) -> Vec<WorkerSet> {
+/// Shares bodies across joints between different workers: every body within `gamma` joints of either end lives in the
+/// workers of both ends. `graph` has joints only.
+pub fn share_across_joints(
+    world: &World,
+    worker_of: &[u32],
+    graph: &ConstraintGraph,
+    gamma: u32,
+) -> Vec<WorkerSet> {
     let mut sets: Vec<WorkerSet> = worker_of.iter().map(|worker| WorkerSet::one(*worker)).collect();
     let mut walk = Walk::default();
     for (a, b) in world.joints.iter().filter_map(|joint| joint.pair()) {

@@ -1,9 +1,8 @@
-//! Rapier as the engine of a worker: shows that sharing and blending do not care who solves, and gives its users a way
-//! to spread one scene over workers.
+//! Rapier as the engine of a worker: sharing and blending work with any solver.
 //!
-//! All bodies are known from the start; those that live elsewhere are disabled. Rapier keeps its own memory of contacts
-//! and forgets it when a body is disabled. A joint exists while both of its bodies are enabled: Rapier does not stand
-//! joints between bodies that never were.
+//! Every worker has all bodies from the start; bodies of other workers are disabled. Rapier keeps its own contact cache and
+//! drops what concerns a body that is disabled. A joint exists only while both of its bodies are enabled: Rapier fails on
+//! joints of bodies that never were enabled.
 
 use std::sync::Arc;
 
@@ -16,22 +15,22 @@ use crate::physics::island_solver::StepCounts;
 use crate::physics::{JointDef, JointSide, World};
 use crate::scene::JointKind;
 
-/// Rapier, seen as an engine.
+/// A Rapier world behind the [`Engine`] trait.
 pub struct RapierEngine {
     world: PhysicsWorld,
-    /// By place.
+    /// The Rapier handle of every body.
     handles: Vec<RigidBodyHandle>,
     is_active: Vec<bool>,
-    /// The joints of every body, by place.
+    /// Indices in `joints` of the joints of every body.
     joints_of: Vec<Vec<usize>>,
     joints: Vec<Link>,
 }
 
-/// A joint, whether it exists at the moment or not.
+/// A joint of the scene, which exists in Rapier while all its bodies are active.
 struct Link {
-    /// Places of its bodies; nothing for what does not move.
-    places: [Option<u32>; 2],
-    bodies: [RigidBodyHandle; 2],
+    /// Its bodies; `None` for the static side.
+    bodies: [Option<u32>; 2],
+    handles: [RigidBodyHandle; 2],
     data: GenericJoint,
     exists: Option<ImpulseJointHandle>,
 }
@@ -70,11 +69,11 @@ impl RapierEngine {
         engine
     }
 
-    /// Every body active from its start, to be used alone.
+    /// An engine in which every body is active, from its start.
     pub fn of_all(world: &Arc<World>) -> Self {
         let mut engine = RapierEngine::new(world);
-        for (place, body) in world.bodies.iter().enumerate() {
-            engine.activate(place as u32, &body.start);
+        for (body, def) in world.bodies.iter().enumerate() {
+            engine.activate(body as u32, &def.start);
         }
         engine
     }
@@ -97,9 +96,9 @@ impl RapierEngine {
     }
 
     fn join(&mut self, joint: &JointDef, anchor: RigidBodyHandle) {
-        let handle = |side: &JointSide| side.body.map_or(anchor, |place| self.handles[place as usize]);
-        // A fixed side is held in world coordinates by a body that never moves.
-        let place = |side: &JointSide| match side.body {
+        let handle = |side: &JointSide| side.body.map_or(anchor, |body| self.handles[body as usize]);
+        // A static side is attached in world coordinates to a body that never moves.
+        let anchor_point = |side: &JointSide| match side.body {
             Some(_) => side.anchor,
             None => side.fixed.x + side.fixed.q * side.anchor,
         };
@@ -114,44 +113,44 @@ impl RapierEngine {
         let (a, b) = (&joint.a, &joint.b);
         let data: GenericJoint = match joint.kind {
             JointKind::Ball => SphericalJointBuilder::new()
-                .local_anchor1(to_parry(place(a)))
-                .local_anchor2(to_parry(place(b)))
+                .local_anchor1(to_parry(anchor_point(a)))
+                .local_anchor2(to_parry(anchor_point(b)))
                 .contacts_enabled(joint.collide)
                 .build()
                 .into(),
             JointKind::Fixed => FixedJointBuilder::new()
-                .local_frame1(to_parry_pose(place(a), &frame(a)))
-                .local_frame2(to_parry_pose(place(b), &frame(b)))
+                .local_frame1(to_parry_pose(anchor_point(a), &frame(a)))
+                .local_frame2(to_parry_pose(anchor_point(b), &frame(b)))
                 .contacts_enabled(joint.collide)
                 .build()
                 .into(),
             JointKind::Hinge => {
                 let mut hinge = RevoluteJointBuilder::new(to_parry(axis(a)))
-                    .local_anchor1(to_parry(place(a)))
-                    .local_anchor2(to_parry(place(b)))
+                    .local_anchor1(to_parry(anchor_point(a)))
+                    .local_anchor2(to_parry(anchor_point(b)))
                     .contacts_enabled(joint.collide)
                     .build();
                 hinge.data.set_local_axis2(to_parry(axis(b)));
                 hinge.into()
             }
         };
-        let places = [a.body, b.body];
-        for place in places.iter().flatten() {
-            self.joints_of[*place as usize].push(self.joints.len());
+        let handles = [handle(a), handle(b)];
+        let bodies = [a.body, b.body];
+        for body in bodies.iter().flatten() {
+            self.joints_of[*body as usize].push(self.joints.len());
         }
-        let bodies = [handle(a), handle(b)];
-        self.joints.push(Link { places, bodies, data, exists: None });
+        self.joints.push(Link { bodies, handles, data, exists: None });
     }
 
-    /// Lets the joints of a body exist that can, and no others.
-    fn rejoin(&mut self, place: u32) {
-        for &at in &self.joints_of[place as usize] {
+    /// Inserts those joints of a body that have both ends active, and removes the others.
+    fn update_joints(&mut self, body: u32) {
+        for &at in &self.joints_of[body as usize] {
             let link = &mut self.joints[at];
-            let holds = link.places.iter().flatten().all(|place| self.is_active[*place as usize]);
+            let holds = link.bodies.iter().flatten().all(|body| self.is_active[*body as usize]);
             let joints = &mut self.world.impulse_joints;
             match link.exists {
                 None if holds => {
-                    link.exists = Some(joints.insert(link.bodies[0], link.bodies[1], link.data, true));
+                    link.exists = Some(joints.insert(link.handles[0], link.handles[1], link.data, true));
                 }
                 Some(handle) if !holds => {
                     joints.remove(handle, true);
@@ -162,34 +161,34 @@ impl RapierEngine {
         }
     }
 
-    fn body(&mut self, place: u32) -> &mut RigidBody {
-        &mut self.world.bodies[self.handles[place as usize]]
+    fn rigid_body(&mut self, body: u32) -> &mut RigidBody {
+        &mut self.world.bodies[self.handles[body as usize]]
     }
 }
 
 impl Engine for RapierEngine {
-    fn activate(&mut self, place: u32, state: &BodyState) {
-        self.body(place).set_enabled(true);
-        self.set_state(place, state);
-        self.is_active[place as usize] = true;
-        self.rejoin(place);
+    fn activate(&mut self, body: u32, state: &BodyState) {
+        self.rigid_body(body).set_enabled(true);
+        self.set_state(body, state);
+        self.is_active[body as usize] = true;
+        self.update_joints(body);
     }
 
-    fn deactivate(&mut self, place: u32) {
-        self.body(place).set_enabled(false);
-        self.is_active[place as usize] = false;
-        self.rejoin(place);
+    fn deactivate(&mut self, body: u32) {
+        self.rigid_body(body).set_enabled(false);
+        self.is_active[body as usize] = false;
+        self.update_joints(body);
     }
 
-    fn set_state(&mut self, place: u32, state: &BodyState) {
-        let body = self.body(place);
+    fn set_state(&mut self, body: u32, state: &BodyState) {
+        let body = self.rigid_body(body);
         body.set_position(to_parry_pose(state.x, &state.q), true);
         body.set_linvel(to_parry(state.v), true);
         body.set_angvel(to_parry(state.w), true);
     }
 
-    fn state(&self, place: u32) -> BodyState {
-        let body = &self.world.bodies[self.handles[place as usize]];
+    fn state(&self, body: u32) -> BodyState {
+        let body = &self.world.bodies[self.handles[body as usize]];
         let (x, q) = (body.position().translation, body.position().rotation);
         BodyState {
             x: from_parry(x),

@@ -1,4 +1,4 @@
-//! How the work is spread. The number of workers and the depth of overlap decide the result, cores do not.
+//! How bodies are shared by workers. Everything here changes the result; the number of cores does not.
 
 use crate::overlap::balance::Load;
 use crate::overlap::partition::Partition;
@@ -9,51 +9,51 @@ use crate::scene::SceneError;
 /// How the copies of a shared body are weighted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WeightRule {
-    /// A worker counts the more the nearer its own bodies are in the constraint graph.
+    /// The weight of a worker is larger the nearer its own bodies are in the constraint graph.
     #[default]
     Geodesic,
-    /// All workers count the same.
+    /// All workers have the same weight.
     Equal,
 }
 
-/// What advances the bodies of a worker.
+/// The physics engine of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineKind {
-    /// Our group solver.
+    /// The island solver of this project.
     #[default]
-    Group,
+    Island,
     /// Rapier, if it was compiled in.
     #[cfg(feature = "rapier")]
     Rapier,
 }
 
 impl EngineKind {
-    /// All there are, with their names on the command line.
+    /// All engines, with their names on the command line.
     pub const ALL: &[(&str, EngineKind)] = &[
-        ("group", EngineKind::Group),
+        ("group", EngineKind::Island),
         #[cfg(feature = "rapier")]
         ("rapier", EngineKind::Rapier),
     ];
 }
 
-/// How the work is spread over workers.
+/// How bodies are shared by workers. A choice that is `None` depends on the scene.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OverlapSettings {
-    /// How many workers; as many as the scene has parts, or two, if nothing is said.
+    /// The number of workers; by default as many as the scene has parts, or two.
     pub workers: Option<u32>,
-    /// How deep workers share bodies beyond those where they meet; what the scene says if nothing is said here.
+    /// How many constraints deep workers share bodies beyond those between them; by default as in the scene.
     pub gamma: Option<u32>,
-    /// How far bodies look for what is a worker's own, in constraints; enough for `gamma` if nothing is said.
+    /// How many constraints away a worker's own bodies are searched for weights; by default enough for `gamma`.
     pub beta: Option<u32>,
     /// How copies are weighted.
     pub weights: WeightRule,
-    /// What counts as load when contacts change who is where; nothing keeps everybody where they are needed.
+    /// The load that contacts balance between workers; with `None` bodies only move where a constraint needs them.
     pub load: Option<Load>,
-    /// Who begins where.
+    /// How bodies are divided at the start.
     pub partition: Partition,
-    /// What advances the bodies.
+    /// The engine of every worker.
     pub engine: EngineKind,
-    /// Measures what solvers leave unsolved.
+    /// Whether the residual of the solvers is measured.
     pub measures: bool,
 }
 
@@ -72,20 +72,30 @@ impl Default for OverlapSettings {
     }
 }
 
-/// Settings that fit a world.
+/// [`OverlapSettings`] checked against a world, with all its defaults filled in.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Chosen {
-    /// How many workers.
+pub struct OverlapParameters {
+    /// The number of workers.
     pub workers: u32,
-    /// How deep workers share bodies.
+    /// How many constraints deep workers share bodies beyond those between them.
     pub gamma: u32,
-    /// How far bodies look.
+    /// How many constraints away a worker's own bodies are searched for weights.
     pub beta: u32,
+    /// How copies are weighted.
+    pub weights: WeightRule,
+    /// The load that contacts balance between workers, if any.
+    pub load: Option<Load>,
+    /// How bodies are divided at the start.
+    pub partition: Partition,
+    /// The engine of every worker.
+    pub engine: EngineKind,
+    /// Whether the residual of the solvers is measured.
+    pub measures: bool,
 }
 
 impl OverlapSettings {
-    /// Checks the settings against a world.
-    pub fn chosen(&self, world: &World) -> Result<Chosen, SceneError> {
+    /// Checks the settings against a world and fills in defaults.
+    pub fn resolve(&self, world: &World) -> Result<OverlapParameters, SceneError> {
         let bodies = world.bodies.len();
         let parts = world.parts.iter().max().map(|last| last + 1);
         let by_parts = self.partition == Partition::Scene;
@@ -114,6 +124,7 @@ impl OverlapSettings {
             let fix = "use 1 or more: bodies must look at least at their neighbours";
             return Err(SceneError::new("beta", "is 0", fix));
         }
-        Ok(Chosen { workers, gamma, beta })
+        let &OverlapSettings { weights, load, partition, engine, measures, .. } = self;
+        Ok(OverlapParameters { workers, gamma, beta, weights, load, partition, engine, measures })
     }
 }

@@ -1,28 +1,26 @@
-//! What a run by workers has to say for itself.
+//! What the workers of a scene did, over a whole run.
 
 use serde::Serialize;
 
 use crate::base::state::BodyState;
-use crate::overlap::settings::Chosen;
-use crate::overlap_bridge::TickReport;
-use crate::physics::World;
+use crate::overlap::report::TickReport;
+use crate::physics::{JointSide, World};
 
-/// How far joints are from where they should hold.
+/// The gaps of joints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Violation {
-    /// Sum of all gaps, metres.
+pub struct JointGaps {
+    /// The sum of all gaps, metres.
     pub sum_m: f64,
     /// The largest gap, metres.
     pub max_m: f64,
 }
 
-impl Violation {
-    /// Measures all joints of a world; `states` are by place.
+impl JointGaps {
+    /// Measures all joints of a world; `states` are those of all its bodies.
     pub fn of(world: &World, states: &[BodyState]) -> Self {
-        let mut violation = Violation::default();
+        let mut violation = JointGaps::default();
         for joint in &world.joints {
-            let state =
-                |side: &crate::physics::JointSide| side.body.map_or(side.fixed, |at| states[at as usize]);
+            let state = |side: &JointSide| side.body.map_or(side.fixed, |body| states[body as usize]);
             let (gap, _) = joint.violation(&state(&joint.a), &state(&joint.b));
             violation.sum_m += gap;
             violation.max_m = violation.max_m.max(gap);
@@ -31,52 +29,53 @@ impl Violation {
     }
 }
 
-/// What workers did, over a whole run.
+/// Sums and means over the ticks of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OverlapSummary {
-    /// How many workers there were.
+    /// The number of workers.
     pub workers: u32,
-    /// How deep they shared bodies.
+    /// How deep workers shared bodies, in constraints.
     pub gamma: u32,
-    /// Bodies that lived in more than one worker, on average over ticks.
+    /// Bodies that lived in more than one worker, mean over ticks.
     pub shared_mean: f64,
-    /// Copies of those, on average.
+    /// Copies of those bodies, mean over ticks.
     pub copies_mean: f64,
-    /// Bodies that came into a worker or left one.
-    pub moved: u64,
-    /// How often each of the cases of a contact between workers applied.
-    pub cases: [u64; 4],
-    /// Constraints that had to be covered after contacts were treated.
-    pub opened: u64,
+    /// How often a body entered or left a worker.
+    pub bodies_moved: u64,
+    /// How often each of the paper's cases applied to a contact: apart, released, bridge, together.
+    pub contact_cases: [u64; 4],
+    /// Constraints that no worker covered after the cases were applied, and that had to be covered again.
+    pub constraints_opened: u64,
     /// Bytes sent to workers and back.
-    pub bytes: u64,
-    /// Bodies of each worker, on average.
+    pub bytes_sent: u64,
+    /// Bodies of each worker, mean over ticks.
     pub bodies_mean: Vec<f64>,
-    /// Points of contact of each worker, on average.
-    pub points_mean: Vec<f64>,
+    /// Contact points of each worker, mean over ticks.
+    pub contact_points_mean: Vec<f64>,
     /// Processor time of each worker, seconds.
     pub worker_cpu_s: Vec<f64>,
-    /// The slowest worker's processor time, summed over ticks: what the workers' share of a run would take if each had
-    /// a core of its own.
-    pub slowest_cpu_s: f64,
-    /// Processor time spent on finding contacts, moving bodies, weighing and blending, seconds.
-    pub bridge_s: f64,
-    /// What solvers left unsolved, m/s, on average over ticks; nothing if that was not measured.
-    pub residual_mean: Option<f64>,
-    /// How far joints were apart at the end.
-    pub violation: Violation,
+    /// The processor time of the slowest worker of each tick, summed over ticks, seconds: how long the workers would take
+    /// if each had its own core.
+    pub slowest_worker_cpu_s: f64,
+    /// Processor time of the coordinator: building the constraint graph, assigning, weighing and blending, seconds.
+    pub coordinator_cpu_s: f64,
+    /// What solvers left unsolved, m/s, mean over ticks; `None` if it was not measured.
+    pub residual_mean_mps: Option<f64>,
+    /// The gaps of joints at the end.
+    pub joint_gaps: JointGaps,
+    #[serde(skip)]
     ticks: u64,
 }
 
 impl OverlapSummary {
-    /// Nothing has happened yet.
-    pub fn new(chosen: Chosen) -> Self {
-        let none = vec![0.0; chosen.workers as usize];
+    /// The summary of a run before its first tick.
+    pub fn new(workers: u32, gamma: u32) -> Self {
+        let none = vec![0.0; workers as usize];
         OverlapSummary {
-            workers: chosen.workers,
-            gamma: chosen.gamma,
+            workers,
+            gamma,
             bodies_mean: none.clone(),
-            points_mean: none.clone(),
+            contact_points_mean: none.clone(),
             worker_cpu_s: none,
             ..OverlapSummary::default()
         }
@@ -89,25 +88,26 @@ impl OverlapSummary {
         let mean = |mean: &mut f64, value: f64| *mean += (value - *mean) * share;
         mean(&mut self.shared_mean, f64::from(report.shared));
         mean(&mut self.copies_mean, f64::from(report.copies));
-        for (at, counts) in report.workers.iter().enumerate() {
-            mean(&mut self.bodies_mean[at], f64::from(counts.bodies));
-            mean(&mut self.points_mean[at], f64::from(counts.points));
+        for (worker, counts) in report.workers.iter().enumerate() {
+            mean(&mut self.bodies_mean[worker], f64::from(counts.bodies));
+            mean(&mut self.contact_points_mean[worker], f64::from(counts.points));
         }
         for (sum, cpu_s) in self.worker_cpu_s.iter_mut().zip(&report.cpu_s) {
             *sum += cpu_s;
         }
-        // All wait for each other twice: when everybody has looked, and at the end of the tick.
-        let looks = report.look_s.iter().copied().chain(std::iter::repeat(0.0));
-        let steps = report.cpu_s.iter().zip(looks.clone()).map(|(cpu_s, look_s)| cpu_s - look_s);
-        self.slowest_cpu_s += steps.fold(0.0, f64::max) + report.look_s.iter().copied().fold(0.0, f64::max);
-        self.moved += u64::from(report.moved);
-        self.opened += u64::from(report.opened);
-        self.bytes += report.bytes;
-        for (sum, count) in self.cases.iter_mut().zip(report.cases) {
+        // Workers wait for each other twice: after finding contacts, and at the end of the tick.
+        let detect = report.detect_cpu_s.iter().copied();
+        let detect_or_zero = detect.clone().chain(std::iter::repeat(0.0));
+        let steps = report.cpu_s.iter().zip(detect_or_zero).map(|(cpu_s, detect_cpu_s)| cpu_s - detect_cpu_s);
+        self.slowest_worker_cpu_s += steps.fold(0.0, f64::max) + detect.fold(0.0, f64::max);
+        self.bodies_moved += u64::from(report.moved);
+        self.constraints_opened += u64::from(report.assignment.uncovered);
+        self.bytes_sent += report.bytes;
+        for (sum, count) in self.contact_cases.iter_mut().zip(report.assignment.cases) {
             *sum += u64::from(count);
         }
         if let Some(residual) = &report.residual {
-            mean(self.residual_mean.get_or_insert(0.0), residual.sum);
+            mean(self.residual_mean_mps.get_or_insert(0.0), residual.sum);
         }
     }
 }
@@ -116,17 +116,21 @@ impl OverlapSummary {
 mod tests {
     use super::*;
 
-    /// Workers wait for each other after looking and after the tick: the slowest of each counts.
+    /// Workers wait for each other after finding contacts and after the tick: the slowest of each phase counts.
     #[test]
-    fn the_slowest_of_both_stretches_counts() {
-        let mut summary = OverlapSummary::new(Chosen { workers: 2, gamma: 0, beta: 1 });
-        let report = TickReport { cpu_s: vec![5.0, 4.0], look_s: vec![1.0, 2.0], ..TickReport::default() };
+    fn the_slowest_worker_of_each_phase_counts() {
+        let mut summary = OverlapSummary::new(2, 0);
+        let report =
+            TickReport { cpu_s: vec![5.0, 4.0], detect_cpu_s: vec![1.0, 2.0], ..TickReport::default() };
         summary.add(&report);
         summary.add(&report);
-        assert_eq!((summary.slowest_cpu_s, &summary.worker_cpu_s), (2.0 * (4.0 + 2.0), &vec![10.0, 8.0]));
-        // One worker alone looks for itself.
-        let mut alone = OverlapSummary::new(Chosen { workers: 1, gamma: 0, beta: 1 });
+        assert_eq!(
+            (summary.slowest_worker_cpu_s, &summary.worker_cpu_s),
+            (2.0 * (4.0 + 2.0), &vec![10.0, 8.0])
+        );
+        // A single worker has no separate detection phase.
+        let mut alone = OverlapSummary::new(1, 0);
         alone.add(&TickReport { cpu_s: vec![3.0], ..TickReport::default() });
-        assert_eq!(alone.slowest_cpu_s, 3.0);
+        assert_eq!(alone.slowest_worker_cpu_s, 3.0);
     }
 }

@@ -1,14 +1,14 @@
-//! How much each worker has to say about a body that it shares.
+//! The weights of the copies of a shared body.
 
 use crate::overlap::graph::{ConstraintGraph, Walk};
 use crate::overlap::settings::WeightRule;
 use crate::overlap::worker_set::WorkerSet;
 
-/// Writes the weights of the workers of a shared body, in ascending order of workers: they are not negative, and
-/// their sum is one up to rounding.
+/// Writes the weights of the workers of a shared body, in ascending order of workers. No weight is negative, and their sum
+/// is one up to rounding.
 ///
-/// A worker counts as the inverse of the number of constraints between the body and the nearest that lives in that
-/// worker alone. What is not found within `beta` constraints counts as if it were just beyond.
+/// The weight of a worker is proportional to the inverse of the number of constraints between the body and the nearest body
+/// that lives in that worker alone. If none is found within `beta` constraints, it counts as `beta + 1` away.
 pub fn weigh(
     rule: WeightRule,
     graph: &ConstraintGraph,
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_of_a_symmetric_chain_belongs_to_both_alike() {
+    fn the_middle_of_a_symmetric_chain_has_equal_weights() {
         let (left, right) = (WorkerSet::one(0), WorkerSet::one(1));
         let sets = [left, left, left.union(right), right, right];
         assert_eq!(weights_of(&sets, 2, 4), [0.5, 0.5]);
@@ -74,13 +74,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_found_counts_as_just_beyond_sight() {
+    fn a_worker_that_is_not_found_counts_as_one_beyond_beta() {
         let (left, right) = (WorkerSet::one(0), WorkerSet::one(1));
         let both = left.union(right);
         let sets = [left, both, both, both, both, both, right];
         let weights = weights_of(&sets, 1, 2);
         assert!((weights[0] - 0.75).abs() < 1e-15, "{weights:?}");
-        // Nothing found at all: all alike.
+        // No worker is found at all: equal weights.
         assert_eq!(weights_of(&[both, both], 0, 3), [0.5, 0.5]);
     }
 }

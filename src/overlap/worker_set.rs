@@ -1,62 +1,64 @@
-//! Sets of workers, small enough to be a number.
+//! Sets of workers, as the bits of a number.
 
-/// More workers are refused.
+use serde::{Deserialize, Serialize};
+
+/// The largest number of workers: one bit each.
 pub const WORKERS_MAX: usize = 64;
 
-/// Some of the workers, which are numbered from 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A set of workers, which are numbered from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerSet(u64);
 
 impl WorkerSet {
-    /// No worker.
+    /// The empty set.
     pub const EMPTY: WorkerSet = WorkerSet(0);
 
-    /// One worker.
+    /// The set of one worker.
     pub fn one(worker: u32) -> Self {
         WorkerSet(1 << worker)
     }
 
-    /// How many there are.
+    /// The number of workers in the set.
     pub fn len(self) -> u32 {
         self.0.count_ones()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether the worker is one of them.
+    /// Whether the worker is in the set.
     pub fn contains(self, worker: u32) -> bool {
         self.0 >> worker & 1 == 1
     }
 
-    /// Whether all of them are in `other`.
+    /// Whether the set is a subset of `other`.
     pub fn is_within(self, other: WorkerSet) -> bool {
         self.0 & !other.0 == 0
     }
 
-    /// Those in either.
+    /// The union of two sets.
     pub fn union(self, other: WorkerSet) -> Self {
         WorkerSet(self.0 | other.0)
     }
 
-    /// Those in both.
+    /// The intersection of two sets.
     pub fn common(self, other: WorkerSet) -> Self {
         WorkerSet(self.0 & other.0)
     }
 
-    /// Those not in `other`.
+    /// The set without the workers of `other`.
     pub fn without(self, other: WorkerSet) -> Self {
         WorkerSet(self.0 & !other.0)
     }
 
-    /// The one with the smallest number.
+    /// The worker with the smallest number.
     pub fn first(self) -> Option<u32> {
         (self.0 != 0).then(|| self.0.trailing_zeros())
     }
 
-    /// All of them, ascending.
+    /// The workers of the set, ascending.
     pub fn iter(self) -> impl Iterator<Item = u32> {
         let mut rest = self.0;
         std::iter::from_fn(move || {

@@ -1,7 +1,6 @@
-//! The list of bodies of a world: those of the scene, and those that come into being during a run.
+//! The list of bodies of a world: those of the scene, and those that are spawned during a run.
 //!
-//! It only ever grows, and may be read while it grows. A body's place in it is its place for ever; places ascend
-//! with ids.
+//! It only ever grows, and may be read while it grows. A body keeps its index; indices ascend with ids.
 
 use std::ops::Index;
 
@@ -11,7 +10,9 @@ use crate::physics::world::BodyDef;
 /// Bodies in ascending id.
 #[derive(Clone, Default)]
 pub struct Bodies {
+    /// The bodies of the scene, in ascending id.
     scene: Vec<BodyDef>,
+    /// The bodies that are spawned during the run, in ascending id.
     late: boxcar::Vec<BodyDef>,
 }
 
@@ -27,23 +28,23 @@ impl Bodies {
         &self.scene
     }
 
-    /// All bodies there will ever have been, as far as is known.
+    /// The number of all bodies so far, those that are despawned included.
     pub fn len(&self) -> usize {
         self.scene.len() + self.late.count()
     }
 
-    /// Whether there are none.
+    /// Whether there are no bodies.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// All bodies in ascending id.
     pub fn iter(&self) -> impl Iterator<Item = &BodyDef> {
-        (0..self.len()).map(|place| &self[place])
+        (0..self.len()).map(|index| &self[index])
     }
 
-    /// The place of the body with this id.
-    pub fn place(&self, id: BodyId) -> Option<usize> {
+    /// The index of the body with this id.
+    pub fn index_of(&self, id: BodyId) -> Option<usize> {
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -52,7 +53,7 @@ impl Bodies {
         (low < self.len() && self[low].id == id).then_some(low)
     }
 
-    /// Adds a body with an id above all others. One caller at a time. Returns its place.
+    /// Adds a body with an id above all others. One caller at a time. Returns its index.
     pub(crate) fn push(&self, body: BodyDef) -> usize {
         self.scene.len() + self.late.push(body)
     }
@@ -62,10 +63,10 @@ impl Index<usize> for Bodies {
     type Output = BodyDef;
 
     #[inline]
-    fn index(&self, place: usize) -> &BodyDef {
-        match self.scene.get(place) {
+    fn index(&self, index: usize) -> &BodyDef {
+        match self.scene.get(index) {
             Some(body) => body,
-            None => &self.late[place - self.scene.len()],
+            None => &self.late[index - self.scene.len()],
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Energy and momentum: what a run is judged by.
+//! Energy and momentum of a set of bodies: the measures of how well a run keeps the laws of physics.
 
 use crate::base::frame::Frame;
 use crate::base::math::Vec3;
@@ -8,15 +8,15 @@ use crate::physics::world::{BodyDef, World};
 /// Energy and momentum of all bodies together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// Energy of motion, J.
+    /// Kinetic energy, of rotation too, J.
     pub kinetic: f64,
-    /// Energy of height in the field of gravity, J; zero at the origin.
+    /// Potential energy in the field of gravity, J; zero at the origin.
     pub potential: f64,
     /// Linear momentum, N s.
     pub momentum: Vec3,
     /// Angular momentum about the origin, N m s.
     pub angular_momentum: Vec3,
-    /// Sum of the bodies' momenta without their directions: the scale against which momentum drifts.
+    /// Sum of the absolute values of the bodies' momenta, N s: the scale for the drift of the momentum.
     pub momentum_scale: f64,
 }
 

@@ -1,7 +1,9 @@
-//! Free flight: the motion of a body between contacts, as a function of where and when it began.
+//! Free flight: the motion of a body between contacts, as a function of the tick and state at which it began.
 //!
 //! Nothing is accumulated, so skipping a thousand ticks gives the same bits as visiting each of them. Only the
 //! orientation of tumbling bodies is integrated tick by tick; a [`FlightCursor`] remembers how far it got.
+
+use serde::{Deserialize, Serialize};
 
 use crate::base::aabb::Aabb;
 use crate::base::math::{Vec3, rotation_exp};
@@ -14,11 +16,11 @@ use crate::physics::world::{BodyDef, World};
 
 /// Free flight from an origin. It describes ticks after the origin; what happened at the origin's own tick
 /// belongs to the flight before.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Flight {
-    /// When it began.
+    /// The tick at which it began.
     pub since: Tick,
-    /// State it began with.
+    /// The state with which it began.
     pub origin: BodyState,
 }
 
@@ -31,7 +33,7 @@ impl Flight {
         FlightCursor::new(*self).state_at(world, body, tick)
     }
 
-    /// The state at `tick`, but for a ball without its turn: where it touches something does not depend on that.
+    /// The state at `tick`. Balls keep the orientation of the origin: their contacts do not depend on it.
     #[inline]
     pub fn touching_state_at(&self, world: &World, body: &BodyDef, tick: Tick) -> BodyState {
         if !matches!(body.shape, Shape::Sphere { .. }) {
@@ -40,7 +42,7 @@ impl Flight {
         BodyState { x: self.position_at(world, tick), v: self.velocity_at(world, tick), ..self.origin }
     }
 
-    /// The state of a body that does not tumble: closed form.
+    /// The state of a body that does not tumble: a closed form.
     #[inline]
     fn spinning_state_at(&self, world: &World, tick: Tick) -> BodyState {
         let Flight { since, origin } = self;
@@ -53,7 +55,7 @@ impl Flight {
         BodyState { x, q, v, w: origin.w }
     }
 
-    /// Position at `tick`: closed form for every body.
+    /// Position at `tick`, metres: a closed form for every body.
     #[inline]
     pub fn position_at(&self, world: &World, tick: Tick) -> Vec3 {
         if tick == self.since {
@@ -63,7 +65,7 @@ impl Flight {
         self.origin.x + self.origin.v * tau + world.gravity * (tau * tau * 0.5)
     }
 
-    /// Velocity at `tick`: closed form for every body.
+    /// Velocity at `tick`, m/s: a closed form for every body.
     #[inline]
     pub fn velocity_at(&self, world: &World, tick: Tick) -> Vec3 {
         if tick == self.since {
@@ -97,11 +99,12 @@ impl Flight {
     }
 }
 
-/// A flight and how far the orientation of a tumbling body has been integrated. Gives the same bits as
-/// [`Flight::state_at`] for any sequence of ticks; it is merely quicker when they ascend.
+/// A flight, and the tick up to which the orientation of a tumbling body has been integrated. Gives the same bits as
+/// [`Flight::state_at`] for any sequence of ticks; it is only quicker when they ascend.
 #[derive(Clone, Copy, Debug)]
 pub struct FlightCursor {
     flight: Flight,
+    /// Rotation of a tumbling body at a tick.
     tumble: Option<(Tick, Tumble)>,
 }
 
@@ -111,7 +114,7 @@ impl FlightCursor {
         FlightCursor { flight, tumble: None }
     }
 
-    /// The flight it evaluates.
+    /// The flight that the cursor evaluates.
     pub fn flight(&self) -> &Flight {
         &self.flight
     }
@@ -126,7 +129,7 @@ impl FlightCursor {
         let v = self.flight.velocity_at(world, tick);
         match &body.inertia {
             Inertia::Isotropic { .. } => self.flight.spinning_state_at(world, tick),
-            // What does not turn does not tumble: exact, and as cheap as a ball.
+            // A body that does not turn does not tumble: exact, and as cheap as a ball.
             Inertia::Principal { .. } if origin.w == Vec3::zeros() => {
                 BodyState { x, q: origin.q, v, w: origin.w }
             }

@@ -1,7 +1,9 @@
-//! What somebody outside may do to a body: push it, set its velocity, let it appear or vanish.
+//! Inputs: what can be done to a body from outside the simulation: push it, set its velocity, spawn or despawn it.
 //!
-//! An action at a tick acts on the way to the next, after what touches has acted: like a contact, it changes
-//! nothing about the tick itself. Nobody but the body itself need know of it at that tick.
+//! An input at a tick acts on the way to the next, after the contacts of the tick: like a contact, it does not change
+//! the state at the tick itself. So no other body depends on it at that tick.
+
+use serde::{Deserialize, Serialize};
 
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
@@ -9,43 +11,43 @@ use crate::base::time::Tick;
 use crate::physics::flight::Flight;
 use crate::physics::world::World;
 
-/// Something done to a body from outside.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// An input to one body.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BodyInput {
-    /// Place of the body in the world's list.
+    /// Index of the body in the world's list.
     pub body: u32,
-    /// What is done.
+    /// What is done to it.
     pub kind: InputKind,
 }
 
 /// What is done to a body.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum InputKind {
-    /// An impulse through the centre of mass, N s, and a turning one, N m s.
+    /// An impulse changes its velocities.
     Push {
-        /// N s.
+        /// Impulse through the centre of mass, N s.
         impulse: Vec3,
-        /// N m s.
+        /// Angular impulse, N m s.
         turn: Vec3,
     },
-    /// Velocities it has from now on; those left out stay as they are.
+    /// Its velocities are replaced; those left out stay as they are.
     SetVelocity {
-        /// m/s.
+        /// Velocity of the centre of mass, m/s.
         v: Option<Vec3>,
-        /// rad/s.
+        /// Angular velocity in world coordinates, rad/s.
         w: Option<Vec3>,
     },
-    /// It comes into being in this state.
+    /// The body appears in this state.
     Spawn(BodyState),
-    /// It is no more.
+    /// The body is removed.
     Despawn,
 }
 
 impl World {
-    /// The flight of a body that is acted on at `tick`, if `onward` is how it would go on otherwise; none if it is
-    /// no more.
+    /// The flight of a body after an input at `tick`; `onward` is its flight without the input. `None` if the input
+    /// removes it.
     pub fn acted_on(&self, tick: Tick, body: u32, onward: &Flight, kind: &InputKind) -> Option<Flight> {
-        // A body that is held goes on from the next tick, one that flies from this one.
+        // A body in contact goes on from the next tick, a free one from this tick.
         let since = onward.since.max(tick);
         let def = &self.bodies[body as usize];
         let mut origin = onward.state_at(self, def, since);
@@ -58,7 +60,7 @@ impl World {
                 origin.v = v.unwrap_or(origin.v);
                 origin.w = w.unwrap_or(origin.w);
             }
-            // It is there already.
+            // The body exists already: its flight stays as it is.
             InputKind::Spawn(_) => return Some(*onward),
             InputKind::Despawn => return None,
         }

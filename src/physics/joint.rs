@@ -1,4 +1,4 @@
-//! Joints as the physics sees them: where they hold, in the coordinates of the bodies they hold.
+//! Joints: anchors, axes and frames in the coordinates of the bodies that they connect.
 
 use crate::base::math::{Quat, Vec3, any_perpendicular};
 use crate::base::state::BodyState;
@@ -9,39 +9,39 @@ use crate::scene::{JointKind, NameTable, Resolved, Scene, SceneError};
 /// One side of a joint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JointSide {
-    /// The place of the body in the world's list; nothing for what never moves.
+    /// Index of the body in the world's list; `None` for a static object or the world itself.
     pub body: Option<u32>,
-    /// Where it is held, in its own coordinates.
+    /// Where the joint holds, in local coordinates, metres.
     pub anchor: Vec3,
-    /// The hinge's axis in its own coordinates.
+    /// Unit vector along the axis of a hinge, in local coordinates.
     pub axis: Vec3,
-    /// Turns the joint's frame into its own coordinates. The frames of both sides coincide at the start.
+    /// Turns the joint's frame into local coordinates. The frames of both sides coincide at the start.
     pub frame: Quat,
-    /// Pose of a side that never moves.
+    /// Pose of a side without a body. For a body, its state at tick 0.
     pub fixed: BodyState,
 }
 
-/// A joint as the physics sees it. The first side always moves.
+/// A joint between two bodies, or between a body and something static. The first side is always a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JointDef {
-    /// What it leaves free.
+    /// Which motions the joint leaves free.
     pub kind: JointKind,
-    /// The moving side, or that of the smaller place if both move.
+    /// The side with a body; the one of the smaller index if both have one.
     pub a: JointSide,
-    /// The other.
+    /// The other side.
     pub b: JointSide,
-    /// Whether the two still collide.
+    /// Whether the two sides still collide with each other.
     pub collide: bool,
 }
 
 impl JointDef {
-    /// The places of both bodies, if both move; the smaller first.
+    /// The indices of both bodies, if both sides have one; the smaller first.
     pub fn pair(&self) -> Option<(u32, u32)> {
         self.a.body.zip(self.b.body)
     }
 
-    /// How far the two are from where they should be held together: metres apart, and radians (or the sine of it)
-    /// out of line for hinges and fixed joints.
+    /// How far the joint is violated: the distance of the anchors in metres, and the angle between the frames in radians
+    /// (fixed joints) or the sine of that between the axes (hinges).
     pub fn violation(&self, a: &BodyState, b: &BodyState) -> (f64, f64) {
         let gap = (a.x + a.q * self.a.anchor - b.x - b.q * self.b.anchor).norm();
         let turned = match self.kind {
@@ -73,11 +73,11 @@ pub(super) fn joint_defs(
     let directory = NameTable::new(scene);
     let mut joints = Vec::with_capacity(scene.joints.len());
     for (index, joint) in scene.joints.iter().enumerate() {
-        let side = |meant: Option<Resolved>| {
-            let (body, pose) = match meant {
+        let side = |target: Option<Resolved>| {
+            let (body, pose) = match target {
                 Some(Resolved::Body(at)) => {
-                    let place = bodies.place(scene.body_id(at));
-                    (place.map(|place| place as u32), place.map(|place| bodies[place].start))
+                    let index = bodies.index_of(scene.body_id(at));
+                    (index.map(|index| index as u32), index.map(|index| bodies[index].start))
                 }
                 Some(Resolved::Static(at)) => {
                     let object = statics.iter().find(|object| object.id == scene.static_id(at));

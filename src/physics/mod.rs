@@ -1,7 +1,11 @@
 //! The physics, as pure functions: no clock, no thread, no file, no hash map, no history.
 //!
-//! [`World`] is a scene made ready to simulate; it never changes during a run. A body between contacts is a
-//! [`Flight`]; [`collision`] says what touches at a tick; [`local_solver`] says how touching bodies go on.
+//! [`World`] is a scene made ready to simulate; during a run bodies may be added to it, nothing else changes. A body
+//! between contacts is a [`Flight`]. [`collision`] says what touches at a tick; [`local_solver`] and [`island_solver`]
+//! say how touching bodies go on.
+
+// A new variant, of a shape above all, must be dealt with wherever variants are told apart.
+#![deny(clippy::wildcard_enum_match_arm)]
 
 mod bodies;
 pub mod collision;

@@ -1,8 +1,8 @@
-//! Free rotation of bodies whose moments of inertia differ: one fixed integrator, tick by tick.
+//! Free rotation of bodies with unequal moments of inertia: one fixed integrator, tick by tick.
 //!
 //! The motion is split into exact turns about the principal axes (half, half, whole, half, half). Each of them
 //! keeps the angular momentum in the world, so the whole does, and the energy error stays bounded however long
-//! the flight: nothing drifts.
+//! the flight is: nothing drifts.
 
 use crate::base::math::{Quat, Vec3, quat_raw};
 
@@ -16,6 +16,7 @@ pub(crate) struct Tumble {
 }
 
 impl Tumble {
+    /// Of a body with orientation `q` and angular velocity `w` (rad/s, in the world).
     pub fn new(q: &Quat, w: Vec3, moments: &Vec3, frame: &Quat) -> Self {
         let orientation = q * frame;
         let momentum = orientation.inverse_transform_vector(&w).component_mul(moments);
@@ -27,12 +28,12 @@ impl Tumble {
         self.orientation * frame.conjugate()
     }
 
-    /// Angular velocity in the world.
+    /// Angular velocity in the world, rad/s.
     pub fn w(&self, moments: &Vec3) -> Vec3 {
         self.orientation * self.momentum.component_div(moments)
     }
 
-    /// One tick further.
+    /// Advances by one tick.
     pub fn advance(&mut self, moments: &Vec3, tick_s: f64) {
         self.turn(0, moments.x, 0.5 * tick_s);
         self.turn(1, moments.y, 0.5 * tick_s);

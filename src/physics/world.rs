@@ -1,31 +1,27 @@
-//! A scene made ready to simulate.
-
-use std::sync::Arc;
-
-use parry3d::shape::{ConvexPolyhedron, TriMesh, TriMeshFlags};
+//! A scene made ready to simulate: the world of bodies, static geometry and joints.
 
 use crate::base::ids::{BodyId, StaticId};
-use crate::base::math::{Quat, Vec3, quat_raw, renormalised, to_parry};
+use crate::base::math::{Quat, Vec3, quat_raw, renormalised};
 use crate::base::state::BodyState;
 use crate::base::time::TimeBase;
 use crate::physics::bodies::Bodies;
 use crate::physics::collision::static_bvh::StaticBvh;
 use crate::physics::joint::{JointDef, joint_defs};
-use crate::physics::mass::{Inertia, mass_properties};
+use crate::physics::mass::Inertia;
 use crate::physics::shape::Shape;
 use crate::scene::{self, GroupSettings, NameTable, Resolved, Scene, SceneError};
 
 /// Friction and restitution of a surface.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Surface {
-    /// Coulomb friction coefficient.
+    /// Coulomb's coefficient of friction.
     pub friction: f64,
-    /// Coefficient of restitution.
+    /// Newton's coefficient of restitution.
     pub restitution: f64,
 }
 
 impl Surface {
-    /// What holds where two surfaces meet: the geometric mean, and exactly their own value if they are alike.
+    /// The values for a contact of two surfaces: geometric means, and exactly their own values if they are alike.
     pub fn combined(&self, other: &Surface) -> Surface {
         let mean = |a: f64, b: f64| if a == b { a } else { (a * b).sqrt() };
         Surface {
@@ -35,39 +31,39 @@ impl Surface {
     }
 }
 
-/// A dynamic body as the physics sees it: what never rolls back.
+/// What is constant about a dynamic body: a rollback does not change it.
 #[derive(Clone)]
 pub struct BodyDef {
-    /// Its id.
+    /// The id by which frames and recordings name it.
     pub id: BodyId,
-    /// Its form, about its centre of mass.
+    /// The shape about its centre of mass.
     pub shape: Shape,
-    /// Radius of a ball about the centre of mass that holds it.
+    /// Radius of a ball about the centre of mass that holds the shape, metres.
     pub radius: f64,
-    /// kg.
+    /// Mass, kg.
     pub mass: f64,
-    /// 1/kg.
+    /// One over the mass, 1/kg.
     pub inv_mass: f64,
-    /// Moments of inertia.
+    /// Moments of inertia about the centre of mass.
     pub inertia: Inertia,
-    /// Friction and restitution.
+    /// Friction and restitution of its surface.
     pub surface: Surface,
-    /// State at tick 0.
+    /// State at tick 0, or at the tick at which it is spawned.
     pub start: BodyState,
 }
 
-/// Static geometry as the physics sees it.
+/// A static object: it never moves.
 #[derive(Clone)]
 pub struct StaticDef {
-    /// Its id.
+    /// The id by which scenes name it.
     pub id: StaticId,
-    /// Its form.
+    /// The shape about its own origin.
     pub shape: Shape,
-    /// Where it is.
+    /// Position of the shape's origin, metres.
     pub x: Vec3,
-    /// How it is turned.
+    /// Orientation.
     pub q: Quat,
-    /// Friction and restitution.
+    /// Friction and restitution of its surface.
     pub surface: Surface,
 }
 
@@ -78,31 +74,31 @@ pub struct ContactRule {
     pub margin_m: f64,
     /// ... and they separate more slowly than this, m/s,
     pub separation_speed_mps: f64,
-    /// ... or than this many times their overlap, 1/s: what still overlaps at the next tick has not parted, and
-    /// must not forget the load it carries. Zero without gravity, where nothing is loaded.
+    /// ... plus this many times their overlap, 1/s: a pair that still overlaps at the next tick has not parted, and must
+    /// keep its cached impulses. Zero without gravity, where nothing rests.
     pub overlap_rate_hz: f64,
-    /// A touch bounces only if it would leave faster than this, m/s.
+    /// A contact bounces only if it would separate faster than this, m/s.
     pub bounce_speed_mps: f64,
-    /// What a search for candidates must at least look at: the margin, and room for rounding.
+    /// Distance up to which a broad phase must propose pairs, metres: `margin_m` and a margin for rounding.
     pub broad_margin_m: f64,
     /// Points of a touching pair count up to this gap, metres.
     pub speculative_m: f64,
-    /// Jacobi iterations over resting touches.
+    /// Jacobi iterations over resting contacts, per tick.
     pub iterations: u32,
-    /// Rounds of matching over hard touches.
+    /// Rounds of matching over impacts, per tick.
     pub rounds: u32,
-    /// Start from the last tick's impulses.
+    /// Whether solvers start from the last tick's impulses.
     pub warm_start: bool,
-    /// Share of an overlap removed per tick.
+    /// Share of an overlap that is removed per tick.
     pub correction: f64,
 }
 
-/// A scene made ready to simulate. During a run nothing about it changes, but that bodies may be added to the list.
+/// A scene made ready to simulate. During a run bodies may be added to the list; nothing else changes.
 #[derive(Clone)]
 pub struct World {
     /// Ticks, seconds and frames.
     pub time: TimeBase,
-    /// m/s².
+    /// Acceleration of free fall, m/s².
     pub gravity: Vec3,
     /// The numbers that steer contacts.
     pub rule: ContactRule,
@@ -110,13 +106,13 @@ pub struct World {
     pub bodies: Bodies,
     /// Static geometry in ascending id.
     pub statics: Vec<StaticDef>,
-    /// What holds bodies together.
+    /// Joints between bodies, or between a body and something static.
     pub joints: Vec<JointDef>,
-    /// How groups of bodies are solved together.
+    /// Settings of the island solver.
     pub group: GroupSettings,
-    /// The part of the scene that each body begins in, by place; empty if the scene has no parts.
+    /// The part of the scene in which each body begins, by index of the body; empty if the scene has no parts.
     pub parts: Vec<u32>,
-    /// Which static geometry is near.
+    /// Finds static geometry near a box.
     pub(crate) static_bvh: StaticBvh,
 }
 
@@ -154,11 +150,11 @@ impl World {
 
     /// The body with this id.
     pub fn body(&self, id: BodyId) -> Option<&BodyDef> {
-        self.bodies.place(id).map(|place| &self.bodies[place])
+        self.bodies.index_of(id).map(|index| &self.bodies[index])
     }
 }
 
-/// The part of every body, by place.
+/// The part of every body, by index of the body.
 fn parts(scene: &Scene, bodies: &Bodies) -> Result<Vec<u32>, SceneError> {
     if scene.parts.is_empty() {
         return Ok(Vec::new());
@@ -167,17 +163,19 @@ fn parts(scene: &Scene, bodies: &Bodies) -> Result<Vec<u32>, SceneError> {
     let mut part_of = vec![0; bodies.len()];
     for (number, part) in scene.parts.iter().enumerate() {
         for body in &part.bodies {
-            let meant = directory.find(body, || format!("part[{number}].bodies"))?;
-            if let Resolved::Body(at) = meant
-                && let Some(place) = bodies.place(scene.body_id(at))
+            let target = directory.find(body, || format!("part[{number}].bodies"))?;
+            if let Resolved::Body(at) = target
+                && let Some(index) = bodies.index_of(scene.body_id(at))
             {
-                part_of[place] = number as u32;
+                part_of[index] = number as u32;
             }
         }
     }
     Ok(part_of)
 }
 
+/// The contact rule for gravity `g` (m/s²) and a tick of `h` seconds. The factors are multiples of what free fall adds
+/// per tick: `g h` in speed, `g h²` in distance. Not tuned.
 fn rule(scene: &Scene, g: f64, h: f64) -> ContactRule {
     let margin = 2.0 * g * h * h;
     ContactRule {
@@ -194,11 +192,13 @@ fn rule(scene: &Scene, g: f64, h: f64) -> ContactRule {
     }
 }
 
+/// Compiles a body of a scene.
 pub(crate) fn body_def(scene: &Scene, index: usize) -> Result<BodyDef, SceneError> {
     let body = &scene.bodies[index];
     let field = || format!("body[{index}]");
     let material = material(scene, &body.material, field)?;
-    let solid = mass_properties(shape(&body.shape, field)?, material.density).ok_or_else(|| SceneError {
+    let solid = Shape::new(&body.shape, field)?.mass_properties(material.density);
+    let solid = solid.ok_or_else(|| SceneError {
         field: format!("body[{index}].shape"),
         problem: "it has no volume, so it has no mass".into(),
         fix: "give a body a sphere, box, capsule, cylinder or a hull with volume".into(),
@@ -229,7 +229,7 @@ fn static_def(scene: &Scene, index: usize) -> Result<StaticDef, SceneError> {
     let [qx, qy, qz, qw] = object.orientation;
     Ok(StaticDef {
         id: scene.static_id(index),
-        shape: shape(&object.shape, field)?,
+        shape: Shape::new(&object.shape, field)?,
         x: Vec3::from(object.position),
         q: renormalised(quat_raw(qx, qy, qz, qw)),
         surface: Surface { friction: material.friction, restitution: material.restitution },
@@ -241,41 +241,5 @@ fn material(scene: &Scene, name: &str, field: impl Fn() -> String) -> Result<sce
         field: format!("{}.material", field()),
         problem: format!("there is no material `{name}`"),
         fix: format!("define [materials.{name}] or use `default`"),
-    })
-}
-
-fn shape(shape: &scene::Shape, field: impl Fn() -> String) -> Result<Shape, SceneError> {
-    let points = |list: &[[f64; 3]]| list.iter().map(|p| to_parry(Vec3::from(*p))).collect::<Vec<_>>();
-    Ok(match shape {
-        scene::Shape::Sphere { radius } => Shape::Sphere { radius: *radius },
-        scene::Shape::Box { half_extents } => Shape::Box { half: Vec3::from(*half_extents) },
-        scene::Shape::Capsule { radius, half_height } => {
-            Shape::Capsule { radius: *radius, half_height: *half_height }
-        }
-        scene::Shape::Cylinder { radius, half_height } => {
-            Shape::Cylinder { radius: *radius, half_height: *half_height }
-        }
-        scene::Shape::Ring { radius, tube } => Shape::Ring { radius: *radius, tube: *tube },
-        scene::Shape::Hull { points: corners } => {
-            let hull = ConvexPolyhedron::from_convex_hull(&points(corners)).ok_or_else(|| SceneError {
-                field: format!("{}.shape.hull.points", field()),
-                problem: "the points do not span a convex solid".into(),
-                fix: "give at least four points that do not lie in one plane".into(),
-            })?;
-            Shape::Hull(Arc::new(hull))
-        }
-        scene::Shape::HalfSpace { normal } => Shape::HalfSpace { normal: Vec3::from(*normal).normalize() },
-        scene::Shape::Mesh { vertices, triangles, .. } => {
-            // Bodies must not trip over the seams of a smooth surface, whichever way its triangles face.
-            let flags = TriMeshFlags::FIX_INTERNAL_EDGES_TWO_SIDED;
-            let mesh = TriMesh::with_flags(points(vertices), triangles.clone(), flags).map_err(|error| {
-                SceneError {
-                    field: format!("{}.shape.mesh", field()),
-                    problem: format!("the mesh cannot be used: {error}"),
-                    fix: "give at least one triangle".into(),
-                }
-            })?;
-            Shape::Mesh(Arc::new(mesh))
-        }
     })
 }

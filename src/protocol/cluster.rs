@@ -6,7 +6,7 @@
 use super::message::EntityId;
 
 /// Sizes of clusters, and entities without bodies.
-pub trait ClusterDirectory {
+pub trait ClusterDirectory: Sync {
     /// Number of bodies of an entity; `None` for an entity that stays alone.
     fn size(&self, entity: EntityId) -> Option<u32>;
 
@@ -17,7 +17,7 @@ pub trait ClusterDirectory {
     fn reserve(&self, to: EntityId, more: u32) -> bool;
 
     /// An entity has lost its last body, and may be given others.
-    fn offer(&self, entity: EntityId);
+    fn release(&self, entity: EntityId);
 
     /// Takes an entity without bodies, if there is one.
     fn take_free(&self) -> Option<EntityId>;

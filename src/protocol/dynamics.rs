@@ -1,30 +1,49 @@
-//! What the protocol asks of the physics. The protocol moves versions, contacts and promises about; what a
-//! flight, a contact or a response is, it does not know. Tests put a tiny world behind this trait.
+//! What the protocol asks of the physics. The protocol moves versions, contacts and times about; what a flight, a contact
+//! or a response is, it does not know. Tests put a toy model behind this trait.
 
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use super::fault::Fault;
 use crate::base::aabb::Aabb;
 use crate::base::time::Tick;
-use crate::protocol::fault::Fault;
 
-/// BodyIndex of a body in the world's list.
+/// Index of a body in the world's list.
 pub type BodyIndex = u32;
 
 /// Bodies in ascending order, and their flights. Most clusters are one body.
 pub type Cluster<D> = SmallVec<[(BodyIndex, <D as Dynamics>::Flight); 1]>;
 
-/// The physics, as the protocol sees it. Pure: the same arguments give the same answers, always.
-pub trait Dynamics {
+/// A value that can be sent to another process.
+pub trait Wire: Serialize + DeserializeOwned {}
+
+impl<T: Serialize + DeserializeOwned> Wire for T {}
+
+/// A tick that one entity writes and others read at any time. How it is shared is the executor's business.
+pub trait SharedTick {
+    /// Begins with this tick.
+    fn new(tick: Tick) -> Self;
+    /// The tick last written, or an earlier one.
+    fn get(&self) -> Tick;
+    /// Writes a tick.
+    fn set(&self, tick: Tick);
+}
+
+/// The physics, as the protocol sees it. Pure: the same arguments always give the same answers.
+pub trait Dynamics: Sized {
     /// Motion of one body over a range of ticks.
-    type Flight: Clone;
-    /// What a pair remembers from the tick before.
-    type Cache: Clone;
-    /// What others need to know of a body that touches several things.
-    type Ghost;
-    /// What somebody outside may do to a body, or to the world: push it, let it come into being, take it away.
-    type Input: Clone;
+    type Flight: Clone + Wire;
+    /// What a pair keeps from the tick before.
+    type Cache: Clone + Wire;
+    /// What a neighbour needs to know of a body that touches several things.
+    type Ghost: Wire;
+    /// What an input does to a body: push it, spawn it, despawn it.
+    type Input: Clone + Wire;
+    /// Where the end of a track is kept: written by its owner, read by all.
+    type SharedTick: SharedTick;
 
     /// Whether a world of this kind may have a deliberate fault: only those that check the checks.
     const FAULTY: bool = false;
@@ -34,13 +53,13 @@ pub trait Dynamics {
         Fault::None
     }
 
-    /// Whether two ghosts are the same to the bit.
+    /// Whether two ghost states are equal to the bit.
     fn same_ghost(a: &Self::Ghost, b: &Self::Ghost) -> bool;
 
-    /// Radius of a ball about a body's centre that holds it, with room for the margin of touching.
+    /// Radius of a ball about a body's centre that holds it, with the margin of touching.
     fn radius(&self, body: BodyIndex) -> f64;
 
-    /// Bounds of everything a body covers at the ticks `from..=to`, with room for the margin of touching.
+    /// Bounds of everything a body covers at the ticks `from..=to`, with the margin of touching.
     fn bounds(&self, body: BodyIndex, flight: &Self::Flight, from: Tick, to: Tick) -> Aabb;
 
     /// The first tick of `from..=to` at which the bodies of one cluster touch static geometry or each other.
@@ -55,112 +74,128 @@ pub trait Dynamics {
         to: Tick,
     ) -> Option<Tick>;
 
-    /// How a cluster goes on after `tick`, given what it touches there.
+    /// How a cluster goes on after `tick`, given its contacts there.
     fn respond(&self, tick: Tick, input: &ResponseInput<Self>) -> Response<Self>;
 
-    /// The body an action is about.
-    fn target(action: &Self::Input) -> BodyIndex;
+    /// The body that an input is about.
+    fn target(input: &Self::Input) -> BodyIndex;
 
-    /// Lets actions from outside act on a cluster, in their order, on the way from `tick` to the next, after what
-    /// touches has acted. Those whose target is not of the cluster do nothing, unless they bring it into being.
-    /// Keeps the cluster in ascending order, and returns what is new about it: `None` for who is gone.
+    /// Applies inputs to a cluster, in their order, on the way from `tick` to the next, after its contacts have acted.
+    /// An input whose target is not in the cluster does nothing, unless it spawns the body. Keeps the cluster in
+    /// ascending order, and returns what has changed: `None` for a body that does not exist any more.
     fn apply_inputs(
         &self,
         tick: Tick,
         cluster: &mut Cluster<Self>,
-        actions: &[(u64, Self::Input)],
+        inputs: &[(u64, Self::Input)],
     ) -> Vec<(BodyIndex, Option<Self::Flight>)>;
 }
 
 /// Everything a cluster knows about one tick.
-pub struct ResponseInput<'a, D: Dynamics + ?Sized> {
+pub struct ResponseInput<'a, D: Dynamics> {
     /// Bodies of the cluster with their flights.
     pub cluster: &'a [(BodyIndex, D::Flight)],
-    /// What pairs remember, if they touched at the tick before; in the order of their keys.
-    pub memories: &'a [CachedContact<D>],
-    /// Bodies of others that touch bodies of the cluster.
+    /// Caches of pairs that touched at the tick before, in the order of their keys.
+    pub caches: &'a [CachedContact<D>],
+    /// Bodies of other entities that touch bodies of the cluster.
     pub remotes: &'a [RemoteContact<D>],
-    /// The cluster is a group: its bodies do not merely share a clock, they are solved together.
-    pub together: bool,
+    /// The cluster is an island: its bodies do not merely share a clock, they are solved together.
+    pub is_island: bool,
 }
 
-/// What a pair remembers: the cluster's body, its partner as the physics numbers it, and the memory.
-pub struct CachedContact<D: Dynamics + ?Sized> {
+/// What a pair keeps from the tick before.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct CachedContact<D: Dynamics> {
     /// A body of the cluster.
     pub own: BodyIndex,
-    /// Whom it touched.
+    /// What it touched.
     pub partner: PartnerKey,
-    /// What the two remember.
-    pub memory: D::Cache,
+    /// What the pair keeps.
+    pub cache: D::Cache,
 }
 
-impl<D: Dynamics + ?Sized> CachedContact<D> {
-    /// Lists of memories are in the order of this.
+impl<D: Dynamics> CachedContact<D> {
+    /// Lists of cached contacts are in the order of this.
     pub fn key(&self) -> (BodyIndex, PartnerKey) {
         (self.own, self.partner)
     }
 }
 
-impl<D: Dynamics + ?Sized> Clone for CachedContact<D> {
+impl<D: Dynamics> Clone for CachedContact<D> {
     fn clone(&self) -> Self {
-        CachedContact { own: self.own, partner: self.partner, memory: self.memory.clone() }
+        CachedContact { own: self.own, partner: self.partner, cache: self.cache.clone() }
     }
 }
 
 /// A partner of a body, in an order in which bodies come before static geometry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum PartnerKey {
     /// Another body.
     Body(BodyIndex),
     /// Static geometry, by its id.
     Static(u32),
-    /// Its whole cluster, where a cluster is more than those who share a clock.
+    /// The whole island of the body.
     Island,
 }
 
 /// A body of another entity that touches the cluster at a tick.
-pub struct RemoteContact<D: Dynamics + ?Sized> {
-    /// Which body.
+#[derive(Serialize)]
+#[serde(bound = "")]
+pub struct RemoteContact<D: Dynamics> {
+    /// The other entity's body.
     pub body: BodyIndex,
     /// Its flight at that tick.
     pub flight: D::Flight,
     /// The bodies of the cluster it touches, ascending.
     pub touches: Vec<BodyIndex>,
-    /// What it has told of itself; nothing as long as it touches only this cluster.
+    /// Its ghost state, if its entity has sent one; none is needed as long as it touches only this cluster.
     pub ghost: Option<Arc<D::Ghost>>,
 }
 
-/// How a cluster goes on.
-#[derive(Clone)]
-pub struct Response<D: Dynamics + ?Sized> {
-    /// New flights of the bodies that touched something; the others fly on.
-    pub flights: Vec<(BodyIndex, D::Flight)>,
-    /// What pairs remember for the next tick, in the order of their keys.
-    pub memories: Arc<[CachedContact<D>]>,
-    /// Standing of each body of the cluster that touches a remote, and what it touches.
-    pub told: Vec<GhostToSend<D>>,
-    /// Whether all remotes have told all there is to tell. If not, more is on its way, and going on would be in
-    /// vain.
-    pub complete: bool,
-    /// Whether somebody is held rather than bounced off: then the next contact is likely one tick away.
-    pub is_resting: bool,
-    /// For the statistics.
-    pub seen: Seen,
+impl<D: Dynamics> Clone for RemoteContact<D> {
+    fn clone(&self) -> Self {
+        RemoteContact {
+            body: self.body,
+            flight: self.flight.clone(),
+            touches: self.touches.clone(),
+            ghost: self.ghost.clone(),
+        }
+    }
 }
 
-impl<D: Dynamics + ?Sized> Response<D> {
+/// How a cluster goes on.
+#[derive(Clone, Serialize)]
+#[serde(bound = "")]
+pub struct Response<D: Dynamics> {
+    /// New flights of the bodies that touched something; the others fly on.
+    pub flights: Vec<(BodyIndex, D::Flight)>,
+    /// What pairs keep for the next tick, in the order of their keys.
+    pub caches: Arc<[CachedContact<D>]>,
+    /// The ghost state of each body of the cluster that touches a remote body.
+    pub ghosts: Vec<GhostToSend<D>>,
+    /// Whether every remote body's ghost state is known in full. If not, an update is on its way, and going on would be
+    /// in vain.
+    pub has_all_ghosts: bool,
+    /// Whether a body is held rather than bounced off: then the next contact is likely one tick away.
+    pub is_resting: bool,
+    /// For the statistics.
+    pub counts: ContactCounts,
+}
+
+impl<D: Dynamics> Response<D> {
     /// New flights of the bodies that touched something, with their numbers in the cluster.
     pub fn numbered<'a>(
         &'a self,
         cluster: &'a [(BodyIndex, D::Flight)],
     ) -> impl Iterator<Item = (usize, &'a D::Flight)> + 'a {
         let mut next = 0;
-        self.flights.iter().map(move |(place, flight)| {
-            // Where most have touched something, the next of them is the next of the cluster.
+        self.flights.iter().map(move |(body, flight)| {
+            // Where most bodies have touched something, the next of them is the next of the cluster.
             let number = match cluster.get(next) {
-                Some((own, _)) if own == place => next,
+                Some((own, _)) if own == body => next,
                 _ => cluster
-                    .binary_search_by_key(place, |(own, _)| *own)
+                    .binary_search_by_key(body, |(own, _)| *own)
                     .expect("invariant: responses are of the cluster"),
             };
             next = number + 1;
@@ -169,29 +204,31 @@ impl<D: Dynamics + ?Sized> Response<D> {
     }
 }
 
-/// The ghost of one body of the cluster.
-pub struct GhostToSend<D: Dynamics + ?Sized> {
-    /// Which body.
+/// The ghost state of one body of the cluster.
+#[derive(Serialize)]
+#[serde(bound = "")]
+pub struct GhostToSend<D: Dynamics> {
+    /// A body of the cluster.
     pub own: BodyIndex,
     /// Everything it touches.
     pub partners: Vec<PartnerKey>,
-    /// Its ghost.
+    /// Its ghost state.
     pub ghost: Arc<D::Ghost>,
 }
 
-impl<D: Dynamics + ?Sized> Clone for GhostToSend<D> {
+impl<D: Dynamics> Clone for GhostToSend<D> {
     fn clone(&self) -> Self {
         GhostToSend { own: self.own, partners: self.partners.clone(), ghost: self.ghost.clone() }
     }
 }
 
-/// What a cluster saw at one tick. Pairs with remotes are counted by the body with the smaller place.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Seen {
-    /// Pairs in touch.
-    pub touches: u32,
+/// Contacts of a cluster at one tick. A pair with a remote body is counted by the body with the smaller index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ContactCounts {
+    /// Pairs in contact.
+    pub contacts: u32,
     /// Of these, pairs that did not touch at the tick before.
-    pub new_touches: u32,
+    pub new_contacts: u32,
     /// Deepest overlap, metres.
     pub overlap_m: f64,
 }

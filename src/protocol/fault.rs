@@ -1,4 +1,4 @@
-//! Deliberate faults, so that the checks can be checked: each is a mistake somebody could make in this protocol.
+//! Deliberate faults (mutants), so that the checks can be checked: each is a mistake that this protocol invites.
 //!
 //! Only a world whose [`Dynamics::FAULTY`](crate::protocol::Dynamics::FAULTY) is set can have one; for all others the
 //! compiler sees that there is none, and nothing of this remains in what runs.
@@ -38,80 +38,80 @@ macro_rules! faults {
 }
 
 faults! {
-    /// Versions are not compared: news for what is gone is taken for news about what replaced it.
+    /// Versions are not compared: a message for a version that is gone is taken for one about the version that replaced it.
     NoVersions = "no-versions",
-    /// Notice for a version that is gone is answered as if it had been taken in.
-    NeverRefused = "never-rejected",
-    /// Who is rejected keeps the contact all the same.
-    RefusalIgnored = "refusal-ignored",
-    /// Notice about the past is noted and answered at once, and acted on only at the next step.
+    /// A message for a version that is gone is acknowledged as if it had been applied.
+    NeverRejected = "never-rejected",
+    /// The sender of a rejected event keeps the contact.
+    RejectionIgnored = "rejection-ignored",
+    /// A straggler is noted and acknowledged at once, and rolls back only at the next step.
     RollbackLater = "rollback-later",
-    /// A contact in the past cuts the timeline one tick too late.
-    CutTooLate = "cut-too-late",
+    /// A contact in the past rolls back to one tick too late.
+    RollbackTooLate = "rollback-too-late",
     /// A changed set of contacts does not make the response void.
     ResponseKept = "response-kept",
-    /// Nobody is told when a contact is taken back.
+    /// No antievent is sent when a contact is rolled back.
     NoAntievents = "no-antievents",
-    /// Antievents are not answered.
-    AntieventUnanswered = "antievent-unanswered",
-    /// An antievent takes back the contact but not what came of it.
-    AntieventWithoutCut = "antievent-without-cut",
-    /// Who pending_ack_count steps on.
+    /// Antievents are not acknowledged.
+    AntieventUnacknowledged = "antievent-unacknowledged",
+    /// An antievent removes the contact but not what followed from it.
+    AntieventWithoutRollback = "antievent-without-rollback",
+    /// An entity steps on while acknowledgements are pending.
     NoGate = "no-gate",
-    /// The writer tells those it meets, and does not respond itself.
+    /// The writer sends events for the contacts it finds, and does not respond itself.
     DetectorDoesNotApply = "detector-does-not-apply",
-    /// A ghost that has been told once is never told anew.
-    StandingLost = "ghost-lost",
-    /// A ghost that comes after another is ignored.
-    StandingIgnored = "ghost-ignored",
-    /// Segments that end at global virtual time are let go.
+    /// A ghost state that has been sent once is never sent anew.
+    GhostLost = "ghost-lost",
+    /// A ghost update that follows another is ignored.
+    GhostIgnored = "ghost-ignored",
+    /// Segments that end at GVT are collected.
     FossilAtGvt = "fossil-at-gvt",
-    /// The table lets go of tracks that end at global virtual time.
+    /// The table collects tracks that end at GVT.
     TableFossilAtGvt = "table-fossil-at-gvt",
     /// A pair that shares several cells is reported once for each.
     NoOwnerCell = "no-owner-cell",
-    /// The table looks only for the first contact it meets, not for all at that tick.
+    /// The table reports only one of the contacts at the first tick with any.
     OneContactOnly = "one-contact-only",
-    /// A track is not cut where it meets somebody.
-    TrackNotCut = "track-not-cut",
-    /// What was worked out before somebody turned out to be met on the way is kept.
-    MeetingOverlooked = "meeting-overlooked",
-    /// A plan that has become void on its way is carried out.
+    /// A track is not retracted behind the first contact that its write finds.
+    TrackNotRetracted = "track-not-retracted",
+    /// Responses planned beyond a newly found contact are not discarded.
+    EncounterOverlooked = "encounter-overlooked",
+    /// A plan that has become void on its way is applied.
     VoidPlanKept = "void-plan-kept",
     /// The version of a void plan is used again.
     VersionReused = "version-reused",
-    /// Notice about a plan under way is rejected, because the table has not answered yet.
-    NewsBeforeAnswer = "news-before-answer",
-    /// Tickets of odd entities go through the buckets in descending order.
+    /// A message about a plan under way is rejected, because the table has not replied yet.
+    MessageBeforeReply = "message-before-reply",
+    /// Writes of odd entities lock their buckets in descending order.
     LocksUnordered = "locks-unordered",
-    /// A request lets go of each bucket as soon as it has passed it.
+    /// A request unlocks each bucket as soon as it has passed it.
     LocksNotHeld = "locks-not-held",
-    /// The last bucket a request passed is never let go.
-    KeyLost = "key-lost",
-    /// Not even the lowest may go on when the window is used up.
+    /// The last bucket that a request passed is never unlocked.
+    UnlockLost = "unlock-lost",
+    /// Not even the entity with the lowest LVT may go on when the window is used up.
     WindowHoldsTheLowest = "window-holds-the-lowest",
-    /// Not even the lowest may go on from a contact.
+    /// Not even the entity with the lowest LVT may go on from a contact.
     GateHoldsTheLowest = "gate-holds-the-lowest",
-    /// Who is woken is woken one tick too late.
+    /// Entities that wait for a tick are woken one tick too late.
     WokenLate = "woken-late",
-    /// Answers leave before the lvt_histogram have been moved.
-    AnswerBeforeCount = "answer-before-count",
-    /// Who moves leaves its old place before it is counted at the new one.
-    LeaveBeforeEnter = "leave-before-enter",
-    /// LvtHistogram are moved by messages, which take their time.
-    CountByMessage = "count-by-message",
-    /// What acts from outside lets go of global virtual time before it has arrived.
-    InputReleasedEarly = "input-released-early",
-    /// What acts from outside does not make void a plan under way.
+    /// Acknowledgements leave before the LVT has moved.
+    AckBeforeLvt = "ack-before-lvt",
+    /// An LVT is removed at its old tick before it is added at the new one.
+    RemoveBeforeAdd = "remove-before-add",
+    /// LVTs are moved by messages, which take their time.
+    LvtByMessage = "lvt-by-message",
+    /// The pin of an input is released before the input has arrived.
+    InputUnpinnedEarly = "input-unpinned-early",
+    /// An input does not make a plan under way void.
     InputIgnoresPlan = "input-ignores-plan",
-    /// Actions at global virtual time are let go as if they were settled.
-    ActionsFossilAtGvt = "actions-fossil-at-gvt",
-    /// Ticks that are kept for late actions are settled all the same.
+    /// Inputs at GVT are collected as if they were committed.
+    InputsFossilAtGvt = "inputs-fossil-at-gvt",
+    /// Ticks that are kept open for late inputs are collected all the same.
     HistoryNotKept = "history-not-kept",
-    /// Who hands over bodies does not wait for the answer.
-    HandoverNotOwed = "handover-not-pending_acks",
-    /// Who takes in bodies does not write its own tick anew.
-    JoinWithoutNewVersion = "join-without-new-version",
-    /// What has been handed over is not sent on to where it went.
-    NotSentOn = "not-sent-on",
+    /// An entity that gives bodies away does not await the acknowledgement.
+    MigrationNotAwaited = "migration-not-awaited",
+    /// An entity that receives bodies does not begin a new version.
+    MigrationWithoutNewVersion = "migration-without-new-version",
+    /// An input for a body that has migrated is not forwarded.
+    InputNotForwarded = "input-not-forwarded",
 }

@@ -1,10 +1,12 @@
-//! The timeline of an entity: segments of flight, each ending where something touched or where the last step ended.
+//! The history of an entity (state saving): segments of flight, each ending at a contact or where a step ended.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use serde::{Serialize, Serializer};
 use thin_vec::ThinVec;
 
+use super::effects::Effects;
 use crate::base::time::Tick;
 use crate::protocol::dynamics::{
     BodyIndex, CachedContact, Cluster, Dynamics, RemoteContact, Response, ResponseInput,
@@ -12,15 +14,17 @@ use crate::protocol::dynamics::{
 use crate::protocol::message::{EntityId, Version};
 use crate::protocol::tvht::Track;
 
-/// A remote in touch with the cluster, and the version of its entity at that tick.
-#[derive(Clone)]
+/// A contact with a remote body, and the version of its entity at that tick.
+#[derive(Clone, Serialize)]
+#[serde(bound = "")]
 pub(super) struct ContactRecord<D: Dynamics> {
-    pub entity: EntityId,
     pub version: Version,
     pub remote: RemoteContact<D>,
 }
 
-/// What has been told to an entity about a body of the cluster.
+/// A ghost state that has been sent.
+#[derive(Serialize)]
+#[serde(bound = "")]
 pub(super) struct SentGhost<D: Dynamics> {
     pub own: BodyIndex,
     pub to: EntityId,
@@ -33,36 +37,39 @@ impl<D: Dynamics> Clone for SentGhost<D> {
     }
 }
 
-/// What pairs remember, shared between the response it comes from and the segment after it.
-pub(super) type Memories<D> = Option<Arc<[CachedContact<D>]>>;
+/// Contact caches, shared between the response they come from and the segment after it.
+pub(super) type SharedCaches<D> = Option<Arc<[CachedContact<D>]>>;
 
-/// Ticks `first..=last` of the cluster in free flight. Most touch nothing, so what only contacts need is out of the
-/// way.
+/// Ticks `first..=last` of the cluster in free flight. Most segments have no contact, so what only contacts need takes
+/// little room.
 ///
-/// Invariant: contacts are known only at `last`; whatever is learnt about an earlier tick cuts the segment there.
-#[derive(Clone)]
+/// Invariant: contacts are known only at `last`; news about an earlier tick rolls the segment back to it.
+#[derive(Clone, Serialize)]
+#[serde(bound = "")]
 pub(super) struct Segment<D: Dynamics> {
     pub version: Version,
     pub first: Tick,
     pub last: Tick,
     /// The cluster and its flights, perhaps with those of the segments before and after.
     pub track: Arc<Track<D>>,
-    /// What pairs remember that touched at `first - 1`.
-    pub memories: Memories<D>,
-    /// It was held by something at `first - 1`, and will most likely turn out to be held still.
+    /// Caches of pairs that touched at `first - 1`.
+    #[serde(serialize_with = "super::entity::pointed")]
+    pub caches: SharedCaches<D>,
+    /// A contact held the cluster at `first - 1`, and will most likely hold it still.
     pub expects_contact: bool,
-    /// Where the cluster touches static geometry or itself, if that is within the segment as it was written; for a cluster
-    /// that is held, a guess.
+    /// The tick at which the cluster touches static geometry or itself, if that is within the segment as it was written;
+    /// for a cluster that is held, a guess.
     pub own_touch: Option<Tick>,
-    /// Strangers in touch at `last`.
+    /// Contacts with remote bodies at `last`.
     pub remotes: ThinVec<ContactRecord<D>>,
-    /// What has been told at `last`.
+    /// Ghost states sent at `last`.
+    #[serde(serialize_with = "in_order")]
     pub sent_ghosts: ThinVec<SentGhost<D>>,
     /// How the cluster goes on from `last`, as far as is known.
     pub response: Option<Box<Response<D>>>,
 }
 
-/// A input that is gone, and the remotes that were in touch then.
+/// A tick that is undone, and its contacts with remote bodies.
 pub(super) struct UndoneContacts<D: Dynamics> {
     pub tick: Tick,
     pub version: Version,
@@ -70,10 +77,10 @@ pub(super) struct UndoneContacts<D: Dynamics> {
 }
 
 impl<D: Dynamics> Segment<D> {
-    fn lose(&mut self, lost: &mut Vec<UndoneContacts<D>>) {
+    fn take_contacts(&mut self, undone: &mut Vec<UndoneContacts<D>>) {
         let remotes = std::mem::take(&mut self.remotes);
         if !remotes.is_empty() {
-            lost.push(UndoneContacts { tick: self.last, version: self.version, remotes });
+            undone.push(UndoneContacts { tick: self.last, version: self.version, remotes });
         }
     }
 
@@ -87,7 +94,7 @@ impl<D: Dynamics> Segment<D> {
         self.track.cluster_at(self.first)
     }
 
-    /// Bytes it takes, with everything that only it holds.
+    /// Bytes it takes, with everything that only it holds. Planned ticks of a track are counted in part.
     fn bytes(&self) -> usize {
         fn of<T>(list: &Vec<T>) -> usize {
             list.capacity() * size_of::<T>()
@@ -98,48 +105,39 @@ impl<D: Dynamics> Segment<D> {
         let track = size_of::<Track<D>>() + 2 * size_of::<usize>() + spilled;
         let touches: usize = self.remotes.iter().map(|known| of(&known.remote.touches)).sum();
         let response = self.response.as_ref().map_or(0, |response| {
-            let partners: usize = response.told.iter().map(|told| of(&told.partners)).sum();
-            let memories = response.memories.len() * size_of::<CachedContact<D>>();
-            size_of::<Response<D>>() + of(&response.flights) + memories + of(&response.told) + partners
+            let partners: usize = response.ghosts.iter().map(|ghost| of(&ghost.partners)).sum();
+            let caches = response.caches.len() * size_of::<CachedContact<D>>();
+            size_of::<Response<D>>() + of(&response.flights) + caches + of(&response.ghosts) + partners
         });
-        let memories = self.memories.as_ref().map_or(0, |list| list.len() * size_of::<CachedContact<D>>());
+        let caches = self.caches.as_ref().map_or(0, |list| list.len() * size_of::<CachedContact<D>>());
         let remotes = self.remotes.capacity() * size_of::<ContactRecord<D>>();
-        let lists = memories + remotes + self.sent_ghosts.capacity() * size_of::<SentGhost<D>>();
+        let lists = caches + remotes + self.sent_ghosts.capacity() * size_of::<SentGhost<D>>();
         size_of::<Self>() + lists + track + touches + response
     }
 
-    /// Works out how the cluster goes on from the end of the segment.
-    pub fn respond(&self, dynamics: &D, together: bool) -> Response<D> {
-        // Pairs remember only if they touched at the tick before, that is if this segment is one tick long.
-        let memories = self.memories.as_deref().filter(|_| self.first == self.last).unwrap_or_default();
-        // A version that is about to be taken back may still be listed beside the one that replaces it.
+    /// Computes how the cluster goes on from the end of the segment.
+    pub fn respond(&self, dynamics: &D, is_island: bool) -> Response<D> {
+        // Caches are of pairs that touched at the tick before, that is if this segment is one tick long.
+        let caches = self.caches.as_deref().filter(|_| self.first == self.last).unwrap_or_default();
+        // A version that is about to be cancelled may still be listed beside the one that replaces it.
         let mut remotes: Vec<&ContactRecord<D>> = self.remotes.iter().collect();
         remotes.sort_by_key(|known| (known.remote.body, std::cmp::Reverse(known.version)));
         remotes.dedup_by_key(|known| known.remote.body);
         let remotes: Vec<RemoteContact<D>> = remotes.iter().map(|known| known.remote.clone()).collect();
         dynamics.respond(
             self.last,
-            &ResponseInput { cluster: self.cluster(), memories, remotes: &remotes, together },
+            &ResponseInput { cluster: self.cluster(), caches, remotes: &remotes, is_island },
         )
     }
 }
 
-impl<D: Dynamics> Clone for RemoteContact<D> {
-    fn clone(&self) -> Self {
-        RemoteContact {
-            body: self.body,
-            flight: self.flight.clone(),
-            touches: self.touches.clone(),
-            ghost: self.ghost.clone(),
-        }
-    }
-}
-
 /// The segments of an entity, ascending and without gaps.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
+#[serde(bound = "")]
 pub(super) struct History<D: Dynamics> {
     segments: VecDeque<Segment<D>>,
     /// A deliberate fault: versions are not compared.
+    #[serde(skip)]
     pub(super) is_blind: bool,
 }
 
@@ -150,6 +148,36 @@ impl<D: Dynamics> Default for History<D> {
 }
 
 impl<D: Dynamics> History<D> {
+    /// Checks that segments follow each other without gaps, in versions that never fall, and that what each knows of
+    /// other bodies is in order.
+    pub fn validate(&self) -> Result<(), String> {
+        let mut before: Option<&Segment<D>> = None;
+        for segment in &self.segments {
+            let fail = |what: &str| Err(format!("segment {}..={}: {what}", segment.first, segment.last));
+            if segment.first > segment.last {
+                return fail("ends before it begins");
+            }
+            if before.is_some_and(|before| before.last + 1 != segment.first) {
+                return fail("does not follow the segment before");
+            }
+            if before.is_some_and(|before| before.version > segment.version) {
+                return fail("has an older version than the segment before");
+            }
+            if !segment.cluster().is_sorted_by(|a, b| a.0 < b.0) {
+                return fail("its bodies do not ascend");
+            }
+            let key = |known: &ContactRecord<D>| (known.version, known.remote.body);
+            if !segment.remotes.is_sorted_by(|a, b| key(a) < key(b)) {
+                return fail("its remote contacts are not in order");
+            }
+            if segment.remotes.iter().any(|known| known.remote.touches.is_empty()) {
+                return fail("a remote contact touches nothing");
+            }
+            before = Some(segment);
+        }
+        Ok(())
+    }
+
     pub fn latest(&self) -> Option<&Segment<D>> {
         self.segments.back()
     }
@@ -170,7 +198,7 @@ impl<D: Dynamics> History<D> {
         self.segments.len()
     }
 
-    /// Bytes it takes. Standings are shared and left out.
+    /// Bytes it takes. Ghost states are shared and left out.
     pub fn bytes(&self) -> usize {
         let spare = self.segments.capacity() - self.segments.len();
         spare * size_of::<Segment<D>>() + self.segments.iter().map(Segment::bytes).sum::<usize>()
@@ -181,11 +209,11 @@ impl<D: Dynamics> History<D> {
         self.segments.push_back(segment);
     }
 
-    /// The segment that covers `tick` in `version`. `None` if that has been taken back.
+    /// The segment that covers `tick` in `version`. `None` if that has been rolled back.
     pub fn at(&mut self, tick: Tick, version: Version) -> Option<&mut Segment<D>> {
-        let place = self.segments.partition_point(|segment| segment.last < tick);
-        let segment = self.segments.get_mut(place)?;
-        let is_it = segment.version == version || D::FAULTY && self.is_blind;
+        let at = self.segments.partition_point(|segment| segment.last < tick);
+        let segment = self.segments.get_mut(at)?;
+        let is_it = segment.version == version || (D::FAULTY && self.is_blind);
         (segment.first <= tick && is_it).then_some(segment)
     }
 
@@ -196,14 +224,14 @@ impl<D: Dynamics> History<D> {
         later.into_iter().any(|segment| segment.touches() || segment.expects_contact)
     }
 
-    /// Takes back everything after `tick`. What was known at moments that are gone.
-    pub fn cut(&mut self, tick: Tick) -> Vec<UndoneContacts<D>> {
-        let mut lost = Vec::new();
+    /// Undoes everything after `tick`. Returns the contacts that are undone.
+    pub fn rollback_to(&mut self, tick: Tick, out: &mut Effects<D>) -> Vec<UndoneContacts<D>> {
+        let mut undone = Vec::new();
         while let Some(segment) = self.segments.back_mut().filter(|segment| segment.last > tick) {
-            segment.lose(&mut lost);
+            segment.take_contacts(&mut undone);
             let keep = segment.first <= tick;
             let end = if keep { tick + 1 } else { segment.first };
-            segment.track.cut(end);
+            out.tracks_retracted.push((segment.track.clone(), end));
             if !keep {
                 self.segments.pop_back();
                 continue;
@@ -213,23 +241,34 @@ impl<D: Dynamics> History<D> {
             segment.response = None;
             break;
         }
-        lost
+        undone
     }
 
-    /// Takes back everything from `tick` on, and forgets what came before.
-    pub fn clear(&mut self, tick: Tick) -> Vec<UndoneContacts<D>> {
-        let mut lost = Vec::new();
+    /// Undoes everything from `tick` on, and drops what came before. Returns the contacts that are undone.
+    pub fn clear(&mut self, tick: Tick, out: &mut Effects<D>) -> Vec<UndoneContacts<D>> {
+        let mut undone = Vec::new();
         for mut segment in self.segments.drain(..) {
-            segment.lose(&mut lost);
-            segment.track.cut(tick.clamp(segment.first, segment.last + 1));
+            segment.take_contacts(&mut undone);
+            let end = tick.clamp(segment.first, segment.last + 1);
+            out.tracks_retracted.push((segment.track, end));
         }
-        lost
+        undone
     }
 
-    /// Drops the segments that end before `gvt`, each shown once more before it goes.
+    /// Drops the segments that end before `gvt`: fossil collection. Each is given to `commit`.
     pub fn drop_before(&mut self, gvt: Tick, mut commit: impl FnMut(Segment<D>)) {
         while self.segments.front().is_some_and(|segment| segment.last < gvt) {
             commit(self.segments.pop_front().expect("invariant: there is a first one"));
         }
     }
+}
+
+/// Serialises ghosts in an order that does not depend on when each was sent.
+fn in_order<D: Dynamics, S: Serializer>(
+    sent: &ThinVec<SentGhost<D>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut sent: Vec<&SentGhost<D>> = sent.iter().collect();
+    sent.sort_by_key(|sent| (sent.own, sent.to));
+    sent.serialize(serializer)
 }

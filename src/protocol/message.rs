@@ -1,13 +1,19 @@
-//! What entities tell each other, and what a handler wants done.
+//! Messages between entities, and the names they use: entities, versions, serial numbers.
+//!
+//! Messages can be sent to another process: they are serialised by serde, and name bodies, entities and static geometry
+//! by ids that mean the same everywhere.
 
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize, Serializer};
+
 use crate::base::time::Tick;
 use crate::protocol::dynamics::{BodyIndex, CachedContact, Cluster, Dynamics};
 
-/// An entity: a body or a cluster of bodies with one local virtual time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// An entity, which is a logical process: a body or a cluster of bodies with one local virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct EntityId(pub u32);
 
 impl fmt::Display for EntityId {
@@ -16,73 +22,107 @@ impl fmt::Display for EntityId {
     }
 }
 
-/// Tells apart what an entity did at a tick from what it did there after taking that back. Never used twice.
-pub type Version = u32;
+/// A version of an entity's history. Every rollback begins a new one, and no version is ever used twice: what an entity
+/// did at a tick is told apart from what it did there after a rollback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(from = "(EntityId, u32)")]
+pub struct Version {
+    /// The entity whose history it is.
+    pub entity: EntityId,
+    /// Ascends with every rollback of that entity.
+    pub number: u32,
+}
 
-/// A input of two entities: a tick, and the versions of both sides at that tick.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+impl Serialize for Version {
+    /// Under a name of its own: a fingerprint keeps the order of versions, not their numbers.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_newtype_struct("Version", &(self.entity, self.number))
+    }
+}
+
+impl From<(EntityId, u32)> for Version {
+    fn from((entity, number): (EntityId, u32)) -> Self {
+        Version { entity, number }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.number)
+    }
+}
+
+/// The serial number of a message: it says what an acknowledgement acknowledges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Serial(pub u64);
+
+/// A tick of two entities, and the versions of both at that tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct At {
     /// The tick.
     pub tick: Tick,
-    /// Version of the one who sends.
+    /// The sender's version.
     pub from: Version,
-    /// Version of the one who receives.
+    /// The receiver's version.
     pub to: Version,
 }
 
-/// A message from entity to entity. All but answers are pending_acks until they are answered.
-pub enum Message<D: Dynamics + ?Sized> {
-    /// My body touches yours. Acts on the way from `at.tick` to the next tick.
+/// A message from entity to entity. All but acknowledgements are acknowledged.
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub enum Message<D: Dynamics> {
+    /// A body of the sender touches one of the receiver. Acts on the way from `at.tick` to the next tick.
     Event {
-        /// When, and between which versions.
+        /// The tick, and the versions the contact is between.
         at: At,
-        /// Identifies the answer.
-        serial: u64,
-        /// The sender's body, its flight at that tick, and the receiver's body.
+        /// Identifies the acknowledgement.
+        serial: Serial,
+        /// The sender's body.
         mine: BodyIndex,
-        /// Flight of the sender's body.
+        /// The flight of the sender's body at that tick.
         flight: D::Flight,
         /// The receiver's body.
         yours: BodyIndex,
     },
-    /// What I did at that tick no longer holds: nothing of mine touches you there.
+    /// The anti-message of all events of one version at one tick: none of the sender's bodies touches the receiver
+    /// there.
     Antievent {
-        /// When, and between which versions.
+        /// The tick, and the versions of the events it cancels.
         at: At,
-        /// Identifies the answer.
-        serial: u64,
+        /// Identifies the acknowledgement.
+        serial: Serial,
     },
-    /// What you need to know of a body of mine that touches you and others.
+    /// What the receiver needs to know of a body of the sender that touches the receiver and others.
     GhostUpdate {
-        /// When, and between which versions.
+        /// The tick, and the versions the contact is between.
         at: At,
-        /// Identifies the answer.
-        serial: u64,
+        /// Identifies the acknowledgement.
+        serial: Serial,
         /// The sender's body.
         mine: BodyIndex,
-        /// Its ghost.
+        /// Its ghost state.
         ghost: Arc<D::Ghost>,
     },
-    /// These bodies are yours from `tick` on, which is global virtual time.
+    /// Bodies belong to the receiver from `tick` on, which is GVT.
     Migrate {
-        /// Identifies the answer.
-        serial: u64,
-        /// From when on.
+        /// Identifies the acknowledgement.
+        serial: Serial,
+        /// The first tick at which the receiver has them.
         tick: Tick,
-        /// Who, and what goes with them.
+        /// The bodies, and what goes with them.
         migration: Box<Migration<D>>,
     },
-    /// Heard, and acted on. `rejected` if the version it was meant for is gone.
+    /// A message has been received and has taken effect.
     Ack {
-        /// Which message.
-        serial: u64,
-        /// The receiver has taken back what the message was about.
+        /// The message it acknowledges.
+        serial: Serial,
+        /// The receiver has rolled back the version that the message was for: it had no effect.
         rejected: bool,
     },
 }
 
-impl<D: Dynamics + ?Sized> Message<D> {
-    /// The input it is about, if it is about one of the receiver's.
+impl<D: Dynamics> Message<D> {
+    /// The tick and versions it is about, if it is about a tick of the receiver's history.
     pub fn at(&self) -> Option<&At> {
         match self {
             Message::Event { at, .. } | Message::Antievent { at, .. } | Message::GhostUpdate { at, .. } => {
@@ -93,7 +133,7 @@ impl<D: Dynamics + ?Sized> Message<D> {
     }
 }
 
-impl<D: Dynamics + ?Sized> Clone for Message<D> {
+impl<D: Dynamics> Clone for Message<D> {
     fn clone(&self) -> Self {
         match self {
             Message::Event { at, serial, mine, flight, yours } => {
@@ -102,8 +142,7 @@ impl<D: Dynamics + ?Sized> Clone for Message<D> {
             }
             Message::Antievent { at, serial } => Message::Antievent { at: *at, serial: *serial },
             Message::GhostUpdate { at, serial, mine, ghost } => {
-                let ghost = ghost.clone();
-                Message::GhostUpdate { at: *at, serial: *serial, mine: *mine, ghost }
+                Message::GhostUpdate { at: *at, serial: *serial, mine: *mine, ghost: ghost.clone() }
             }
             Message::Migrate { serial, tick, migration } => {
                 Message::Migrate { serial: *serial, tick: *tick, migration: migration.clone() }
@@ -114,77 +153,34 @@ impl<D: Dynamics + ?Sized> Clone for Message<D> {
 }
 
 /// Bodies on their way from one entity to another.
-pub struct Migration<D: Dynamics + ?Sized> {
+#[derive(Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Migration<D: Dynamics> {
     /// Bodies and their flights.
     pub cluster: Cluster<D>,
-    /// What pairs remember that touched at the tick before.
-    pub memories: Vec<CachedContact<D>>,
-    /// Whether somebody was held at the tick before.
+    /// Contact caches of pairs that touched at the tick before.
+    pub caches: Vec<CachedContact<D>>,
+    /// Whether a body was held by a contact at the tick before.
     pub expects_contact: bool,
-    /// Actions from outside that wait for their tick: the tick, their order, and what they do.
-    pub actions: Vec<(Tick, u64, D::Input)>,
+    /// Inputs that wait for their tick: the tick, their order, and what they do.
+    pub inputs: Vec<(Tick, u64, D::Input)>,
 }
 
 impl<D: Dynamics> Migration<D> {
-    /// Everybody who goes: those who are there, and those who have yet to come into being.
+    /// All bodies that migrate: those that exist, and those that are still to be spawned.
     pub fn bodies(&self) -> Vec<BodyIndex> {
-        let present = self.cluster.iter().map(|(place, _)| *place);
-        present.chain(self.actions.iter().map(|(_, _, action)| D::target(action))).collect()
+        let present = self.cluster.iter().map(|(body, _)| *body);
+        present.chain(self.inputs.iter().map(|(_, _, input)| D::target(input))).collect()
     }
 }
 
-impl<D: Dynamics + ?Sized> Clone for Migration<D> {
+impl<D: Dynamics> Clone for Migration<D> {
     fn clone(&self) -> Self {
         Migration {
             cluster: self.cluster.clone(),
-            memories: self.memories.clone(),
+            caches: self.caches.clone(),
             expects_contact: self.expects_contact,
-            actions: self.actions.clone(),
+            inputs: self.inputs.clone(),
         }
-    }
-}
-
-/// What a handler wants done, in this order: the log is cut, then grows; the lvt_histogram move; then messages leave.
-/// The order matters: an answer must not leave before the lvt_histogram have been moved.
-pub struct Outbox<D: Dynamics + ?Sized> {
-    /// Flights of these bodies that begin after a tick are taken back.
-    pub flights_retracted: Vec<(BodyIndex, Tick)>,
-    /// Flights that begin at a tick; nothing for who is no more from that tick on.
-    pub flights_started: Vec<(BodyIndex, Tick, Option<D::Flight>)>,
-    /// The entity's count moves from one tick to another. It comes from nowhere if it was retired, and goes
-    /// nowhere if it is.
-    pub counted: Option<(Option<Tick>, Option<Tick>)>,
-    /// Messages, in order.
-    pub messages: Vec<(EntityId, Message<D>)>,
-}
-
-impl<D: Dynamics + ?Sized> Default for Outbox<D> {
-    fn default() -> Self {
-        Outbox {
-            flights_retracted: Vec::new(),
-            flights_started: Vec::new(),
-            counted: None,
-            messages: Vec::new(),
-        }
-    }
-}
-
-impl<D: Dynamics + ?Sized> Outbox<D> {
-    /// Forgets everything, so that it can be filled again.
-    pub fn clear(&mut self) {
-        self.flights_retracted.clear();
-        self.flights_started.clear();
-        self.counted = None;
-        self.messages.clear();
-    }
-
-    pub(super) fn land(&mut self, bodies: &[BodyIndex], after: Tick) {
-        self.flights_started.retain(|(_, from, _)| *from <= after);
-        self.flights_retracted.extend(bodies.iter().map(|body| (*body, after)));
-    }
-
-    pub(super) fn count(&mut self, from: Option<Tick>, to: Option<Tick>) {
-        let from = self.counted.map_or(from, |(first, _)| first);
-        self.counted = (from != to).then_some((from, to));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::protocol::dynamics::Seen;
+use crate::protocol::dynamics::ContactCounts;
 
 /// Rollbacks are counted by the power of two of their depth, up to this many.
 const DEPTHS: usize = 12;
@@ -18,30 +18,30 @@ pub struct Stats {
     pub ticks_undone: u64,
     /// How many rollbacks took back 1, 2 to 3, 4 to 7, ... ticks.
     pub rollback_depths: [u64; DEPTHS],
-    /// Rollbacks because of an event or a ghost.
+    /// Rollbacks because of an event or a ghost update.
     pub primary_rollbacks: u64,
-    /// Rollbacks because of an antievent or a refusal.
+    /// Rollbacks because of an antievent or a rejecting ack.
     pub secondary_rollbacks: u64,
     /// Responses worked out.
     pub responses: u64,
     /// Events sent.
     pub events: u64,
-    /// Contacts that were told to somebody who knew them already.
+    /// Events whose contact the receiver knew already.
     pub repeated_events: u64,
     /// Antievents sent.
     pub antievents: u64,
-    /// Standings sent.
-    pub ghosts: u64,
-    /// Actions from outside.
-    pub actions: u64,
-    /// Handovers of bodies to another entity.
+    /// Ghost updates sent.
+    pub ghost_updates: u64,
+    /// Inputs from outside that arrived: spawn, despawn, push.
+    pub inputs: u64,
+    /// Migrations: bodies moved to another entity.
     pub migrations: u64,
-    /// Pairs in touch at committed ticks.
-    pub touches: u64,
-    /// Touches that began at committed ticks.
-    pub new_touches: u64,
+    /// Contact pairs, summed over committed ticks.
+    pub contact_ticks: u64,
+    /// Contact pairs that began at committed ticks.
+    pub contacts: u64,
     /// Deepest overlap at committed ticks, metres.
-    pub overlap_m: f64,
+    pub max_overlap_m: f64,
 }
 
 impl Stats {
@@ -59,12 +59,12 @@ impl Stats {
         self.events += other.events;
         self.repeated_events += other.repeated_events;
         self.antievents += other.antievents;
-        self.ghosts += other.ghosts;
-        self.actions += other.actions;
+        self.ghost_updates += other.ghost_updates;
+        self.inputs += other.inputs;
         self.migrations += other.migrations;
-        self.touches += other.touches;
-        self.new_touches += other.new_touches;
-        self.overlap_m = self.overlap_m.max(other.overlap_m);
+        self.contact_ticks += other.contact_ticks;
+        self.contacts += other.contacts;
+        self.max_overlap_m = self.max_overlap_m.max(other.max_overlap_m);
     }
 
     /// Ticks that were kept, as a share of those that were computed.
@@ -78,9 +78,9 @@ impl Stats {
         self.rollback_depths[depth.min(DEPTHS - 1)] += 1;
     }
 
-    pub(super) fn commit(&mut self, seen: &Seen) {
-        self.touches += u64::from(seen.touches);
-        self.new_touches += u64::from(seen.new_touches);
-        self.overlap_m = self.overlap_m.max(seen.overlap_m);
+    pub(super) fn commit(&mut self, counts: &ContactCounts) {
+        self.contact_ticks += u64::from(counts.contacts);
+        self.contacts += u64::from(counts.new_contacts);
+        self.max_overlap_m = self.max_overlap_m.max(counts.overlap_m);
     }
 }

@@ -1,4 +1,4 @@
-//! The container: a preamble and checksummed, compressed chunks. What is inside them is not known here.
+//! The container: a preamble and checksummed, compressed chunks, whatever their content.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -19,7 +19,7 @@ const ZSTD_LEVEL: i32 = 1;
 /// a hostile file can take; a writer that would exceed it stores its payload as it is.
 const EXPANSION_MAX: usize = 64;
 
-/// What a chunk holds.
+/// Kind of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Header = 1,
@@ -28,8 +28,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// What a payload may expand to however small it is. Scenes grow once more when they are parsed, so theirs
-    /// is less. Resting bodies pack a full batch of frames into next to nothing, so theirs is more.
+    /// Bytes that a payload may expand to however small it is. The limit for scenes is lower, because parsing expands
+    /// them once more. That for frames is higher, because a batch of frames of resting bodies compresses to a few bytes.
     pub fn free_bytes(self) -> usize {
         match self {
             Kind::Header | Kind::End => 4 << 20,
@@ -97,7 +97,7 @@ impl Head {
         bytes
     }
 
-    /// Reads the head of the chunk at `offset`; says what is wrong with it otherwise.
+    /// Reads the head of the chunk at `offset`, or returns what is wrong with it.
     pub fn from_bytes(bytes: &[u8; HEAD_BYTES], offset: u64) -> Result<Head, &'static str> {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
@@ -171,7 +171,7 @@ mod tests {
             payload_checksum: xxh3_64_with_seed(&bomb, 0),
         };
         assert!(Head::from_bytes(&honest.to_bytes(0), 0).is_err());
-        // A claim that is believed bounds what is unpacked.
+        // The claimed length bounds what is unpacked.
         let liar = Head { raw: 4 << 20, ..honest };
         let head = Head::from_bytes(&liar.to_bytes(0), 0).unwrap();
         assert!(head.open(bomb, 0).is_err());

@@ -1,7 +1,7 @@
-//! Where two recordings part: the first frame, body and field that differ, compared by bits.
+//! The first difference between two recordings: frame, body and field, compared by bits.
 //!
-//! Not a judgement: two runs of one scene must be equal to the bit, and how far they are apart is only shown
-//! because it helps to find out why.
+//! Two runs of one scene must be equal to the bit. The size of a difference is shown only because it helps to find its
+//! cause.
 
 use std::fmt;
 
@@ -17,11 +17,11 @@ use crate::scene::Scene;
 /// How two recordings differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiffReport {
-    /// What the two recordings are called.
+    /// Names of the two recordings.
     pub names: [String; 2],
     /// The first field of the scene that differs.
     pub scene: Option<SceneDifference>,
-    /// How many frames each has.
+    /// Number of frames of each.
     pub frame_counts: [u64; 2],
     /// How each of them ends.
     pub endings: [Ending; 2],
@@ -34,7 +34,7 @@ pub struct DiffReport {
 pub struct SceneDifference {
     /// The field as it is written in a scene file, such as `body[3].position[0]`.
     pub field: String,
-    /// Its values as JSON; nothing where it is absent.
+    /// Both values as JSON; nothing where the field is absent.
     pub values: [Option<String>; 2],
 }
 
@@ -45,9 +45,9 @@ pub struct FrameDifference {
     pub frame: u64,
     /// The tick it shows in the first recording.
     pub tick: Tick,
-    /// What differs.
+    /// What differs first.
     pub what: Difference,
-    /// How many bodies of this frame differ in anything.
+    /// Number of bodies of this frame that differ in any field.
     pub bodies_that_differ: usize,
 }
 
@@ -56,28 +56,28 @@ pub struct FrameDifference {
 pub enum Difference {
     /// The frames have different numbers.
     Index([u64; 2]),
-    /// They show different ticks.
+    /// The frames show different ticks.
     Tick([Tick; 2]),
-    /// They show different times, in seconds.
+    /// The frames show different times, in seconds.
     Time([f64; 2]),
-    /// Only one of them has this body.
+    /// Only one of the frames has this body.
     Missing {
-        /// The body.
+        /// Id of the body.
         body: BodyId,
-        /// Its name, if it has one.
+        /// Name of the body, if it has one.
         name: Option<String>,
         /// 0 if the first recording lacks it, 1 if the second.
         from: usize,
     },
     /// A number of a body's state.
     State {
-        /// The body.
+        /// Id of the body.
         body: BodyId,
-        /// Its name, if it has one.
+        /// Name of the body, if it has one.
         name: Option<String>,
         /// The number: one of [`STATE_FIELDS`].
         field: &'static str,
-        /// Both values.
+        /// Values in the first and in the second recording.
         values: [f64; 2],
     },
 }
@@ -106,7 +106,7 @@ pub fn diff(a: &mut Recording, b: &mut Recording) -> Result<DiffReport, RecordEr
     };
     let (mut frames_a, mut frames_b) = (a.frames(), b.frames());
     for frame in 0.. {
-        // Both are asked for more, so that damage right behind the last common frame is found in either.
+        // Both are read on, so that damage right behind the last common frame is found in either.
         let (next_a, next_b) = (frames_a.next().transpose()?, frames_b.next().transpose()?);
         let (Some(a), Some(b)) = (next_a, next_b) else { break };
         if let Some((what, bodies_that_differ)) = frame_difference(&a, &b, &names) {
@@ -180,18 +180,18 @@ fn take(rest: &mut &[(BodyId, crate::base::state::BodyState)], id: BodyId) -> Op
     })
 }
 
-/// How many floating-point numbers lie between two, one of them included; nothing where one is not a number.
-pub fn ulps(a: f64, b: f64) -> Option<u64> {
-    let place = |n: f64| {
+/// Distance of two numbers in units in the last place; nothing where one is not a number.
+fn ulps(a: f64, b: f64) -> Option<u64> {
+    let rank = |n: f64| {
         let bits = n.to_bits() as i64;
-        // Both zeros are one place.
+        // Both zeros have the same rank.
         if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits }
     };
-    (!a.is_nan() && !b.is_nan()).then(|| place(a).abs_diff(place(b)))
+    (!a.is_nan() && !b.is_nan()).then(|| rank(a).abs_diff(rank(b)))
 }
 
 /// The first field in which two scenes differ, as it is written in scene files.
-pub fn scene_difference(a: &Scene, b: &Scene) -> Option<SceneDifference> {
+fn scene_difference(a: &Scene, b: &Scene) -> Option<SceneDifference> {
     let json = |scene| serde_json::to_value(scene).unwrap_or(Value::Null);
     value_difference(String::new(), Some(&json(a)), Some(&json(b)))
 }
@@ -240,7 +240,7 @@ impl fmt::Display for DiffReport {
     }
 }
 
-/// Long values (a whole mesh, perhaps) are not for reading.
+/// Long values (a whole mesh, perhaps) are cut short.
 fn shortened(text: &str) -> String {
     const CHARS_MAX: usize = 100;
     match text.char_indices().nth(CHARS_MAX) {
@@ -292,5 +292,19 @@ impl fmt::Display for Named<'_> {
             Some(name) => write!(f, "{} \"{name}\"", self.0),
             None => write!(f, "{}", self.0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ulps_are_counted_across_zero() {
+        assert_eq!(ulps(1.0, 1.0f64.next_up()), Some(1));
+        assert_eq!(ulps(0.0, -0.0), Some(0));
+        assert_eq!(ulps(0.0f64.next_up(), 0.0f64.next_down()), Some(2));
+        assert_eq!(ulps(f64::NEG_INFINITY, f64::INFINITY), Some(2 * f64::INFINITY.to_bits()));
+        assert_eq!(ulps(f64::NAN, 1.0), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a recording; every message names the file, and the offset where there is one.
+//! Errors of recordings; every message names the file, and the offset where there is one.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,37 +7,37 @@ use thiserror::Error;
 
 use crate::scene::SceneError;
 
-/// What can go wrong with a recording.
+/// An error while reading or writing a recording.
 #[derive(Debug, Error)]
 pub enum RecordError {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("{}: cannot {action} the recording: {source}", path.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What was tried: `create`, `write`, `open` or `read`.
+        /// The action that failed: `create`, `write`, `open` or `read`.
         action: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// An earlier write failed, so nothing more can be appended.
     #[error("{}: an earlier write failed; the recording ends there", path.display())]
     Broken {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The folder of a new recording does not exist.
     #[error("{}: the folder {} does not exist; create it first", path.display(), folder.display())]
     NoFolder {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The folder that is missing.
         folder: PathBuf,
     },
-    /// Something else than a recording.
+    /// The file is not a recording.
     #[error("{}: not an anachron recording; `anachron run --record FILE.anr` makes one", path.display())]
     NotARecording {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A recording of a version this program does not know.
@@ -46,7 +46,7 @@ pub enum RecordError {
         path.display()
     )]
     Version {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The version of the file.
         found: u32,
@@ -56,15 +56,15 @@ pub enum RecordError {
     /// The file ends before its header does, so there is nothing to show.
     #[error("{}: cut off at byte {length}, inside its header; no frame can be read", path.display())]
     NoHeader {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Length of the file.
+        /// Length of the file, bytes.
         length: u64,
     },
     /// The scene of the recording, or to be recorded, is wrong.
     #[error("{}: the recording's scene is invalid: {source}", path.display())]
     Scene {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong with it.
         source: SceneError,
@@ -75,41 +75,41 @@ pub enum RecordError {
         path.display()
     )]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Where the damaged chunk starts.
+        /// Offset of the damaged chunk, bytes.
         offset: u64,
         /// What is wrong with it.
         problem: String,
-        /// How many frames before it can be read.
+        /// Number of frames before it, which can be read.
         good_frames: u64,
     },
     /// There is no frame of that number.
     #[error("{}: there is no frame {wanted}; the recording has {}", path.display(), range(*len))]
     NoSuchFrame {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The frame asked for.
+        /// Number of the frame that was asked for.
         wanted: u64,
-        /// How many frames there are.
+        /// Number of frames in the recording.
         len: u64,
     },
     /// A scene or a frame that no chunk can hold.
     #[error("{}: {what} needs {bytes} bytes, and a chunk holds at most {max}", path.display())]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is too large.
         what: String,
-        /// How large it is.
+        /// Its size, bytes.
         bytes: u64,
-        /// How large it may be.
+        /// The largest size that is allowed, bytes.
         max: u64,
     },
-    /// A frame whose bodies are not in ascending id.
+    /// The bodies of a frame are not in ascending id.
     #[error("{}: the bodies of frame {index} are not in ascending id, each once", path.display())]
     Order {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Number of the frame.
         index: u64,

@@ -8,9 +8,9 @@
 //! per field    in the order of STATE_FIELDS: the lowest bytes of all states, then the second, to the eighth
 //! ```
 //!
-//! What is stored of a number is how far it lies from where its last values lead one to expect it, computed on
-//! the bits as integers: smooth motion leaves almost nothing, and no rounding is involved. Each chunk starts
-//! anew, so that it can be read without those before it.
+//! A number is stored as its distance from the value predicted from the two frames before, computed on the bits as
+//! integers: smooth motion leaves almost nothing, and no rounding is involved. Each chunk starts anew, so that it can be
+//! read without those before it.
 
 use crate::base::frame::Frame;
 use crate::base::ids::BodyId;
@@ -32,7 +32,7 @@ pub(super) fn frame_bytes_max(frame: &Frame) -> usize {
     8 + FRAME_HEAD_BYTES + frame.bodies.len() * (4 + 8 * FIELDS)
 }
 
-/// Packs a batch of frames whose bodies are in ascending id.
+/// Packs a batch of frames. Bodies must be in ascending id.
 pub(super) fn encode(frames: &[Frame]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(frames.iter().map(frame_bytes_max).sum());
     let mut runs = Vec::new();
@@ -68,7 +68,7 @@ fn have_same_bodies(a: &Frame, b: &Frame) -> bool {
     a.bodies.len() == b.bodies.len() && a.bodies.iter().zip(&b.bodies).all(|(a, b)| a.0 == b.0)
 }
 
-/// Unpacks a batch of `count` frames; says what is wrong with it otherwise.
+/// Unpacks a batch of `count` frames, or returns what is wrong with it.
 pub(super) fn decode(bytes: &[u8], count: u32) -> Result<Vec<Frame>, &'static str> {
     const SHORT: &str = "the batch of frames is shorter than it claims";
     let mut input = Input { rest: bytes };
@@ -178,8 +178,8 @@ fn add_expected(column: &mut [u64], runs: &[Run]) {
     }
 }
 
-/// Where the two values before lead one to expect a number: on a straight line. A parabola would suit free
-/// flight a little better, and every bounce worse.
+/// Predicts a number from the two values before, on a straight line. A parabola would suit free flight a little better,
+/// and every bounce worse.
 fn expected(part: &[u64], at: usize, frame: usize, bodies: usize) -> u64 {
     let back = |frames: usize| part[at - frames * bodies];
     match frame {

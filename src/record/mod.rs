@@ -13,13 +13,13 @@
 //! ```
 //!
 //! A payload is compressed with zstd where its stored and raw lengths differ. A file without an end chunk was
-//! cut off and says so ([`Ending`]); a chunk whose checksum is wrong ends reading with an error.
+//! cut off, which [`Ending`] reports; a chunk with a wrong checksum ends reading with an error.
 //!
-//! Not here: other set_active's formats ([`crate::export`]), and clocks: whoever writes decides when to
+//! Other formats are in [`crate::export`]. There is no clock here: the caller decides when to
 //! [`flush`](RecordingWriter::flush).
 
 mod chunk;
-pub mod diff;
+mod diff;
 mod error;
 mod frames;
 mod reader;
@@ -30,12 +30,12 @@ use serde::{Deserialize, Serialize};
 use crate::base::digest::Digest;
 use crate::scene::Scene;
 
-pub use diff::{DiffReport, diff};
+pub use diff::{DiffReport, Difference, FrameDifference, SceneDifference, diff};
 pub use error::RecordError;
 pub use reader::{Ending, Frames, Recording};
 pub use writer::RecordingWriter;
 
-/// What a run says of itself when it ends.
+/// The end of a run, as its recording states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// The digest of every frame of the recording.
@@ -49,9 +49,9 @@ pub struct Summary {
 struct Header<S> {
     /// Program and version that wrote the file.
     program: String,
-    /// The last tick the run was to reach.
+    /// The last tick of the whole run.
     planned_ticks: u64,
-    /// How many frames that would have been.
+    /// Number of frames of the whole run.
     planned_frames: u64,
     scene: S,
 }

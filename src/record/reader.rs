@@ -15,16 +15,16 @@ use crate::scene::Scene;
 /// How a recording ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The run ended and said so.
+    /// The run ended, or was interrupted, and the file is complete.
     Finished(Summary),
     /// The file stops before the run did: it was killed, or is still running.
     CutOff {
-        /// Where the last complete chunk ends.
+        /// Offset of the end of the last complete chunk, bytes.
         offset: u64,
     },
     /// Bytes that no writer has written; nothing behind them can be trusted.
     Damaged {
-        /// Where the damaged chunk starts.
+        /// Offset of the damaged chunk, bytes.
         offset: u64,
         /// What is wrong with it.
         problem: String,
@@ -47,7 +47,7 @@ impl fmt::Display for Ending {
 trait Source: Read + Seek + Send {}
 impl<T: Read + Seek + Send> Source for T {}
 
-/// A frames chunk and where it is.
+/// A frames chunk and its offset.
 struct FramesChunk {
     offset: u64,
     head: Head,
@@ -112,7 +112,7 @@ impl Recording {
         &self.header.program
     }
 
-    /// How many frames a run to the end has; [`len`](Self::len) is how many there are.
+    /// Number of frames of a run to the end; [`len`](Self::len) is the number in the file.
     pub fn planned_frames(&self) -> u64 {
         self.header.planned_frames
     }
@@ -122,7 +122,7 @@ impl Recording {
         &self.path
     }
 
-    /// How many frames there are.
+    /// Number of frames in the file.
     pub fn len(&self) -> u64 {
         self.frame_count
     }
@@ -137,7 +137,7 @@ impl Recording {
         &self.ending
     }
 
-    /// What the run said of itself when it ended; nothing if it was cut off.
+    /// The summary that was written when the run ended; nothing if the file is cut off or damaged.
     pub fn summary(&self) -> Option<&Summary> {
         match &self.ending {
             Ending::Finished(summary) => Some(summary),
@@ -145,7 +145,7 @@ impl Recording {
         }
     }
 
-    /// Whether the run ended and said so. An interrupted run's recording is complete too.
+    /// Whether the file is complete. The recording of an interrupted run is complete too.
     pub fn is_complete(&self) -> bool {
         self.summary().is_some()
     }
@@ -182,7 +182,7 @@ impl Recording {
         Ok(digester.digest())
     }
 
-    /// Skips from chunk head to chunk head, and says how the file ends.
+    /// Skips from chunk head to chunk head, and returns how the file ends.
     fn find_chunks(&mut self, start: u64, length: u64) -> io::Result<Ending> {
         let mut offset = start;
         loop {
@@ -349,7 +349,7 @@ fn read_payload(
 
 fn read_at(source: &mut Box<dyn Source>, offset: u64, length: u64) -> io::Result<Vec<u8>> {
     source.seek(SeekFrom::Start(offset))?;
-    // Callers know that the file is long enough, so the length can be believed.
+    // The caller has checked that the file is long enough, so the length can be trusted.
     let mut bytes = vec![0; length as usize];
     source.read_exact(&mut bytes)?;
     Ok(bytes)
@@ -375,7 +375,7 @@ mod tests {
     use crate::base::state::BodyState;
     use crate::scene::{Body, Shape};
 
-    /// A file whose checksums are right, whatever its chunks say.
+    /// A file with right checksums, whatever the content of its chunks.
     fn forged(chunks: &[(Kind, u32, Vec<u8>)]) -> Recording {
         let body = Body::new(Shape::Sphere { radius: 1.0 }, [0.0; 3]);
         let scene = Scene { bodies: vec![body], ..Scene::default() };

@@ -9,12 +9,12 @@ use super::{Header, RecordError, Summary, frames};
 use crate::base::frame::Frame;
 use crate::scene::Scene;
 
-/// More frames than this in one chunk hardly compress better, and make single frames slower to reach.
+/// Most frames in one chunk: more hardly compress better, and make single frames slower to reach.
 const FRAMES_PER_CHUNK_MAX: usize = 64;
 
 /// Writes the frames of a run to a file.
 ///
-/// Whatever was flushed survives the death of the program. Dropping the writer flushes what it still has, but
+/// Flushed frames survive the end of the process. Dropping the writer flushes the frames it still has, but
 /// only [`finish`](Self::finish) marks the recording as complete.
 pub struct RecordingWriter {
     path: PathBuf,
@@ -30,7 +30,7 @@ pub struct RecordingWriter {
 }
 
 impl RecordingWriter {
-    /// Starts a recording. A file that exists is replaced, once it is clear that there is something to write.
+    /// Starts a recording. An existing file is replaced as soon as the scene is known to be valid.
     pub fn create(path: impl AsRef<Path>, scene: &Scene) -> Result<Self, RecordError> {
         let path = path.as_ref();
         let start = encode_start(path, scene)?;
@@ -90,14 +90,14 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Writes all frames that wait. Frames compress better together, so once a second is better than always.
+    /// Writes all pending frames. Frames compress better together, so flush about once a second, not after every frame.
     pub fn flush(&mut self) -> Result<(), RecordError> {
         if self.pending.is_empty() {
             return Ok(());
         }
         let raw = frames::encode(&self.pending);
         let count = self.pending.len();
-        // Even if the write fails: they cannot be appended behind half a chunk.
+        // Even if the write fails: the frames cannot be appended behind half a chunk.
         self.pending.clear();
         self.pending_bytes = 0;
         self.append_chunk(Kind::Frames, count as u32, &raw)?;
@@ -105,7 +105,7 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Writes what waits and marks the recording as complete.
+    /// Writes all pending frames and marks the recording as complete.
     pub fn finish(mut self, summary: Summary) -> Result<(), RecordError> {
         self.flush()?;
         let mut raw = Vec::with_capacity(25);
@@ -139,7 +139,7 @@ impl RecordingWriter {
 
 impl Drop for RecordingWriter {
     fn drop(&mut self) {
-        // There is nobody left to tell; the reader will find the recording cut off.
+        // A destructor cannot return an error; readers will find the recording cut off.
         let _ = self.flush();
     }
 }

@@ -1,6 +1,6 @@
 //! Animated GIF files, written frame by frame.
 //!
-//! Only what has changed since the last frame is written. The palette stays as long as it suits the pictures:
+//! Only pixels that have changed since the last frame are written. The palette stays as long as it suits the pictures:
 //! a new one shifts all colours a little, so that everything has to be written anew. Nothing but the last
 //! picture is kept in memory.
 
@@ -19,11 +19,11 @@ use crate::render::{RenderError, image};
 const FASTEST: f64 = 50.0;
 /// A frame can stay for 655 seconds at most.
 const SLOWEST: f64 = 0.01;
-/// Colours of a frame; one more stands for what stays as it was.
+/// Number of colours of a frame; one more means that a pixel keeps its colour.
 const COLORS: usize = 255;
 /// Misfit of what has changed that a palette is always allowed: two and a half steps in each channel, squared.
 const TOLERATED: f64 = 20.0;
-/// A new palette has to lower the misfit by this factor.
+/// A new palette has to lower the misfit by this factor. Not tuned.
 const CHUNK_MIN: f64 = 2.0;
 
 /// Which frames of a run an animation shows, and for how long.
@@ -60,7 +60,7 @@ impl Pace {
         Ok(Pace { frames_per_second, step })
     }
 
-    /// One frame of the run in so many is shown.
+    /// Frames of the run from one picture to the next.
     pub fn step(&self) -> u32 {
         self.step
     }
@@ -111,7 +111,7 @@ impl GifWriter {
         Ok(GifWriter { encoder, path: path.to_owned(), pace, width, height, last: None, shown: 0 })
     }
 
-    /// Appends a picture; which frames to take pictures of is up to [`Pace::shows`].
+    /// Appends a picture; [`Pace::shows`] decides which frames to take pictures of.
     pub fn push(&mut self, image: Image) -> Result<(), RenderError> {
         if (image.width(), image.height()) != (self.width, self.height) {
             let (width, height) = (image.width(), image.height());
@@ -148,7 +148,7 @@ impl GifWriter {
         file.flush().map_err(|error| RenderError::file(&path, error))
     }
 
-    /// What has changed since `last`, or all of it.
+    /// The pixels that have changed since `last`, or all pixels.
     fn frame(&self, last: Option<&Image>, image: &Image, palette: &mut Palette) -> Frame<'static> {
         let area = last.map_or(Area { left: 0, top: 0, width: self.width, height: self.height }, |last| {
             changed_area(last, image)
@@ -198,7 +198,7 @@ fn refreshed(last: Image, mut old: Palette, tolerated: f64, image: &Image) -> (O
     if new.misfit(changed()) * CHUNK_MIN <= misfit {
         return (None, new, TOLERATED);
     }
-    // As good as it gets: do not try again before it is worse.
+    // No better palette was found: do not try again before the misfit grows.
     (Some(last), old, misfit * CHUNK_MIN)
 }
 

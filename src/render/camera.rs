@@ -1,6 +1,6 @@
 //! Cameras: what a user asks for, the text form of the command line, and the pinhole it becomes.
 //!
-//! Not here: finding a good view by itself, which is the business of `framing`.
+//! `framing` finds a good view by itself.
 
 use std::str::FromStr;
 
@@ -8,8 +8,8 @@ use crate::base::math::Vec3;
 use crate::render::RenderError;
 use crate::render::solid::Ray;
 
-/// Vertical field of view unless asked otherwise, in degrees: long enough to keep spheres round.
-pub const DEFAULT_FOV_DEG: f64 = 30.0;
+/// Vertical field of view by default, degrees: narrow enough to keep spheres round.
+pub(crate) const DEFAULT_FOV_DEG: f64 = 30.0;
 
 /// From where a picture is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -17,11 +17,11 @@ pub enum Camera {
     /// Frames the whole scene by itself.
     #[default]
     Auto,
-    /// Looks from one point at another; what is not given is as [`Camera::Auto`] would have it.
+    /// Looks from one point at another; values that are not given are those of [`Camera::Auto`].
     LookAt {
-        /// Where the camera stands, metres.
+        /// Position of the camera, metres.
         eye: Option<Vec3>,
-        /// What is in the middle of the picture, metres.
+        /// The point in the middle of the picture, metres.
         target: Option<Vec3>,
         /// Vertical field of view, degrees.
         fov_deg: Option<f64>,
@@ -34,8 +34,8 @@ impl Camera {
         Camera::LookAt { eye: Some(eye), target: Some(target), fov_deg: Some(fov_deg) }
     }
 
-    /// Whether the camera can take a picture; [`crate::render::Renderer::new`] asks.
-    pub fn check(&self) -> Result<(), RenderError> {
+    /// Checks that the camera can take a picture.
+    pub(crate) fn check(&self) -> Result<(), RenderError> {
         let Camera::LookAt { eye, target, fov_deg } = *self else { return Ok(()) };
         for (name, point) in [("eye", eye), ("target", target)] {
             if point.is_some_and(|p| !p.iter().all(|c| c.abs() <= 1e9)) {
@@ -111,22 +111,22 @@ fn parse_number(name: &str, text: &str) -> Result<f64, RenderError> {
     text.trim().parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong)
 }
 
-/// A pinhole camera: where it stands, how it is turned and what it sees.
+/// A pinhole camera: position, orientation and field of view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct View {
-    /// Where the camera stands.
+    /// Position of the camera, metres.
     pub eye: Vec3,
-    /// To the right of the picture, unit.
+    /// Unit vector to the right of the picture.
     pub right: Vec3,
-    /// Up in the picture, unit.
+    /// Unit vector upwards in the picture.
     pub up: Vec3,
-    /// Into the picture, unit.
+    /// Unit vector into the picture.
     pub forward: Vec3,
     /// Half the height of the picture at distance one.
     pub half_height: f64,
-    /// Pixels.
+    /// Width of the picture, pixels.
     pub width: u32,
-    /// Pixels.
+    /// Height of the picture, pixels.
     pub height: u32,
 }
 
@@ -154,7 +154,7 @@ impl View {
         (depth > 0.0).then_some((column, row, depth))
     }
 
-    /// The ray through a place of the picture, in pixels.
+    /// The ray through a point of the picture, in pixels.
     #[inline]
     pub(super) fn ray(&self, column: f64, row: f64) -> Ray {
         let size = self.pixel_size();

@@ -8,21 +8,21 @@
 use crate::base::math::Vec3;
 use crate::render::framing::Focus;
 use crate::render::solid::{Ray, Solid, Span};
-use crate::render::solids::{Meeting, Solids};
+use crate::render::solids::{Hit, Solids};
 
-/// Share of the bodies that have to be before a face to make it the inner face of a wall.
+/// Share of the bodies that have to be before a face to make it the inner face of a wall. Not tuned.
 const INSIDE: f64 = 0.95;
-/// Share of the bodies that have to be hidden to open a wall.
+/// Share of the bodies that have to be hidden to open a wall. Not tuned.
 const HIDDEN: f64 = 0.02;
-/// A wall covers the bodies if its face has this share of their width, and is no mere kerb: at least so many
-/// body radii high and wide.
+/// A wall covers the bodies if its face has this share of their width, and is no mere kerb: at least this
+/// many body radii high and wide. Not tuned.
 const COVERS: f64 = 0.6;
 const KERB: f64 = 6.0;
-/// So many walls around the bodies make a room, floor included.
+/// Least number of walls around the bodies that make a closed room, floor included.
 const ROOM: usize = 4;
 /// Walls that are seen under a smaller angle than this are treated as seen from behind.
 const FLAT: f64 = 0.15;
-/// Bodies that are asked at most.
+/// Most bodies that are tested.
 const ASKED: usize = 256;
 /// Width of the rim, relative to the radius of the focus.
 const RIM: f64 = 0.012;
@@ -42,7 +42,7 @@ impl Face {
     }
 }
 
-/// How one static object takes part in a picture.
+/// How one static object appears in a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Role {
     /// Seen by the camera.
@@ -59,7 +59,7 @@ pub(super) struct Role {
 
 const PLAIN: Role = Role { drawn: true, cut: false, shadows: true, occludes: true, front_only: false };
 
-/// What is drawn of the static geometry for one view.
+/// The part of the static geometry that one view shows.
 pub(super) struct Cutaway {
     pub roles: Vec<Role>,
     /// Section planes: the faces of the walls that are cut away.
@@ -116,7 +116,7 @@ impl Cutaway {
         self.rim > 0.0
     }
 
-    /// A point of a static object, or the place nearby where the object is cut off; none if it is cut away.
+    /// A point of a static object, or the nearest point on the section where the object is cut off; none if it is cut away.
     pub fn kept(&self, index: usize, mut p: Vec3) -> Option<Vec3> {
         let role = &self.roles[index];
         if !role.cut || !role.drawn {
@@ -127,7 +127,7 @@ impl Cutaway {
         for (face, margin) in planes() {
             p -= face.normal * (face.height(&p) + margin).min(0.0);
         }
-        // Planes that are not at right angles may have undone each other's work.
+        // Planes that are not at right angles may have moved the point out of each other.
         planes().all(|(face, margin)| face.height(&p) + margin >= -0.5 * self.rim).then_some(p)
     }
 
@@ -158,7 +158,7 @@ impl Cutaway {
     }
 
     /// The cut through the walls that remain, if the ray enters the window there.
-    pub fn rim(&self, statics: &Solids, ray: &Ray, (span, plane): (Span, Option<usize>)) -> Option<Meeting> {
+    pub fn rim(&self, statics: &Solids, ray: &Ray, (span, plane): (Span, Option<usize>)) -> Option<Hit> {
         let plane = &self.open[plane?];
         if span.from >= span.to {
             return None;
@@ -173,7 +173,7 @@ impl Cutaway {
             let inside = wall.local(p + plane.normal * (1e-3 * self.rim));
             face.height(&p) <= 0.0 && wall.solid.contains(&inside)
         })?;
-        Some(Meeting { t: span.from, normal: -plane.normal, index: cut.wall })
+        Some(Hit { t: span.from, normal: -plane.normal, index: cut.wall })
     }
 }
 
@@ -286,17 +286,22 @@ mod tests {
     use crate::base::ids::BodyId;
     use crate::base::math::Quat;
     use crate::base::state::BodyState;
-    use crate::physics::Shape;
+    use crate::physics::shape::{Cuboid, Shape, Sphere};
 
     fn boxed(x: [f64; 3], half: [f64; 3]) -> Drawable {
-        Drawable { shape: Shape::Box { half: half.into() }, x: x.into(), q: Quat::identity(), color: [0; 3] }
+        Drawable {
+            shape: Shape::Box(Cuboid { half: half.into() }),
+            x: x.into(),
+            q: Quat::identity(),
+            color: [0; 3],
+        }
     }
 
     fn cutaway(statics: &[Drawable], eye: Vec3) -> (Cutaway, Solids) {
         let bodies: Vec<_> = (0..27)
             .map(|i| {
                 let x = Vec3::new(f64::from(i % 3), f64::from(i / 3 % 3), f64::from(i / 9)) * 2.0;
-                let shape = Shape::Sphere { radius: 0.5 };
+                let shape = Shape::Sphere(Sphere { radius: 0.5 });
                 (BodyId(i), Drawable { shape, x: x - Vec3::repeat(2.0), q: Quat::identity(), color: [0; 3] })
             })
             .collect();

@@ -1,4 +1,4 @@
-//! The closest view from a given side that has everything in the picture. What everything is, `framing` says.
+//! The closest view from a given side that has everything in the picture; `framing` finds what that is.
 
 use crate::base::math::Vec3;
 use crate::render::camera::{Camera, DEFAULT_FOV_DEG, View, axes};
@@ -41,7 +41,7 @@ impl Focus {
         View { eye, right, up, forward, half_height, width, height }
     }
 
-    /// What keeps all points between two edges of the picture; `half` is half their distance, one metre away.
+    /// Bounds on the eye that keep all points between two edges of the picture; `half` is half their distance at one metre.
     fn bounds_along(&self, axis: Vec3, forward: Vec3, half: f64) -> EdgeBounds {
         let cos = 1.0 / (1.0 + half * half).sqrt();
         let mut bounds =
@@ -55,7 +55,7 @@ impl Focus {
         bounds
     }
 
-    /// Where in a range to put the eye so that both edges of the picture have the same margin.
+    /// The position of the eye within a range at which both edges of the picture have the same margin.
     fn centred(&self, axis: Vec3, forward: Vec3, back: f64, (mut low, mut high): (f64, f64)) -> f64 {
         for _ in 0..20 {
             let middle = 0.5 * (low + high);

@@ -1,5 +1,5 @@
-//! Finds what belongs into a picture of a scene, and from which side it is seen well. How far away the camera
-//! has to be for that is the business of `fit`.
+//! Finds what belongs into a picture of a scene, and from which side it is seen well; `fit` finds the distance of the
+//! camera.
 //!
 //! Bodies that have flown far away do not count, half-spaces and huge boxes neither: they would shrink
 //! everything else to dots.
@@ -10,22 +10,22 @@ use crate::base::aabb::Aabb;
 use crate::base::frame::Frame;
 use crate::base::ids::BodyId;
 use crate::base::math::{Quat, Vec3, from_parry};
-use crate::physics::shape::Shape;
+use crate::physics::shape::{Cylinder, Shape};
 use crate::render::Drawable;
 
-/// A static object counts as scenery, not as landscape, up to this multiple of the bodies' extent.
+/// A static object counts as scenery, not as landscape, up to this multiple of the bodies' extent. Not tuned.
 const SCENERY: f64 = 2.3;
-/// Scenery counts as far as it is this near to the bodies, relative to their extent.
+/// Scenery counts as far as it is this near to the bodies, relative to their extent. Not tuned.
 const NEARBY: f64 = 0.45;
-/// Bodies that have fallen this far below the scene have left it, relative to its size.
+/// Bodies that have fallen this far below the scene have left it, relative to its size. Not tuned.
 const BOTTOMLESS: f64 = 0.3;
 /// Points that stand for one static object at most, and for all of them.
 const OUTLINE_POINTS: usize = 500;
 const OUTLINE_POINTS_ALL: usize = 100_000;
-/// Outliers are left out if keeping them would make the picture's subject this many times larger.
+/// Outliers are left out if keeping them would make the picture's subject this many times larger. Not tuned.
 const OUTLIER: f64 = 8.0;
 
-/// Where a body was seen: the box of its centres, and how far it reaches around them.
+/// The box of all centres of a body, and its radius around them.
 #[derive(Clone, Copy)]
 struct Seen {
     centres: Aabb,
@@ -38,12 +38,12 @@ impl Seen {
     }
 }
 
-/// What a picture is about.
+/// The subject of a picture.
 #[derive(Clone, Debug)]
 pub(super) struct Focus {
     /// Everything that has to be in the picture: points with a radius around them.
     pub points: Vec<(Vec3, f64)>,
-    /// Places of the bodies that count.
+    /// Positions of the bodies that count.
     pub bodies: Vec<Vec3>,
     /// Bounds of those bodies.
     pub bounds: Aabb,
@@ -65,10 +65,10 @@ pub(super) struct Framing {
     bodies: Vec<(BodyId, Vec3, f64)>,
     /// Points on each static object that is no landscape.
     scenery: Vec<(usize, Vec<Vec3>)>,
-    /// Where the scene takes place at the start.
+    /// Bounds of the bodies at the start.
     core: Aabb,
     /// The same with the scenery.
-    place: Aabb,
+    extent: Aabb,
     /// Bodies outside of this have left the scene.
     reach: Aabb,
     near: Vec<Option<Aabb>>,
@@ -92,15 +92,15 @@ impl Framing {
         let core = bounds_without_outliers(&start).or_else(|| union(finite().map(|s| s.1))).unwrap_or(UNIT);
         let scenery = finite().filter(|(_, s)| diagonal(s) <= SCENERY * diagonal(&core));
         let share = OUTLINE_POINTS.min(OUTLINE_POINTS_ALL / statics.len().max(1));
-        let place = union(scenery.clone().map(|s| s.1).chain([core])).unwrap_or(UNIT);
-        let size = (place.max - place.min).max();
-        let mut reach = place.grown(size);
-        reach.min.y = place.min.y - BOTTOMLESS * size;
+        let extent = union(scenery.clone().map(|s| s.1).chain([core])).unwrap_or(UNIT);
+        let size = (extent.max - extent.min).max();
+        let mut reach = extent.grown(size);
+        reach.min.y = extent.min.y - BOTTOMLESS * size;
         let scenery = scenery.map(|(index, _)| (index, outline(&statics[index], share))).collect();
         let unseen = vec![None; bodies.len()];
         Framing {
             core,
-            place,
+            extent,
             reach,
             near: unseen.clone(),
             anywhere: unseen,
@@ -125,7 +125,7 @@ impl Framing {
         }
     }
 
-    /// What a picture of the frames seen so far has to show of the bodies.
+    /// The subject of a picture of the frames seen so far, bodies only.
     pub fn focus(&self) -> Focus {
         let deserted = self.sightings_near * 2 < self.sightings;
         let follow = deserted && self.scenery.is_empty();
@@ -138,17 +138,17 @@ impl Framing {
         let mut radii: Vec<f64> = seen.iter().map(|seen| seen.radius).collect();
         radii.sort_by(f64::total_cmp);
         let body_radius = radii.get(radii.len() / 2).copied().unwrap_or(0.1 * diagonal(&bounds));
-        // A body all alone needs room around it to be understood.
+        // A single body needs some margin around it.
         let middle = (bounds.min + bounds.max) * 0.5;
-        let room = Aabb::about(middle, Vec3::repeat(2.2 * body_radius));
-        let mut points: Vec<_> = corners(&room).map(|p| (p, 0.0)).into();
+        let margin = Aabb::about(middle, Vec3::repeat(2.2 * body_radius));
+        let mut points: Vec<_> = corners(&margin).map(|p| (p, 0.0)).into();
         for seen in &seen {
             let moved = seen.centres.min != seen.centres.max;
-            let places = if moved { &corners(&seen.centres)[..] } else { &[seen.centres.min] };
-            points.extend(places.iter().map(|p| (*p, seen.radius)));
+            let centres = if moved { &corners(&seen.centres)[..] } else { &[seen.centres.min] };
+            points.extend(centres.iter().map(|p| (*p, seen.radius)));
         }
         let bodies = seen.iter().flat_map(|seen| [seen.centres.min, seen.centres.max]).collect();
-        let whole = bounds.union(&room);
+        let whole = bounds.union(&margin);
         let focus = Focus {
             points,
             bodies,
@@ -162,7 +162,7 @@ impl Framing {
         Focus { towards_eye: self.direction(&whole), ..focus }
     }
 
-    /// The same with the scenery around, as far as it is drawn: `kept` tells for a point of a static object.
+    /// The same with the scenery around, as far as it is drawn: `kept` decides for a point of a static object.
     pub fn with_scenery(&self, focus: &Focus, kept: impl Fn(usize, Vec3) -> Option<Vec3>) -> Focus {
         let nearby = focus.bounds.grown(NEARBY * diagonal(&focus.bounds));
         let outlines = self.scenery.iter().flat_map(|(index, outline)| outline.iter().map(|p| (*index, *p)));
@@ -179,15 +179,15 @@ impl Framing {
         focus
     }
 
-    fn collect(&self, places: &[Option<Aabb>]) -> Vec<Seen> {
-        let seen = places.iter().zip(&self.bodies);
-        seen.filter_map(|(place, body)| Some(Seen { centres: (*place)?, radius: body.2 })).collect()
+    fn collect(&self, boxes: &[Option<Aabb>]) -> Vec<Seen> {
+        let seen = boxes.iter().zip(&self.bodies);
+        seen.filter_map(|(extent, body)| Some(Seen { centres: (*extent)?, radius: body.2 })).collect()
     }
 
     /// Three quarters from above: flat scenes are seen from higher up, long ones across, and very long ones
     /// along and from low, so that at least their near end is seen well.
     fn direction(&self, whole: &Aabb) -> Vec3 {
-        let size = self.place.max - self.place.min;
+        let size = self.extent.max - self.extent.min;
         let (long, short) = (size.x.max(size.z), size.x.min(size.z).max(size.y).max(f64::MIN_POSITIVE));
         let along = smooth_step(3.0, 20.0, long / short);
         let turn = 30.0 + 37.0 * along;
@@ -218,8 +218,8 @@ fn finite_or_zero(radius: f64) -> f64 {
     if radius < 1e12 { radius } else { 0.0 }
 }
 
-fn merge(place: &mut Option<Aabb>, spot: Aabb) {
-    *place = Some(place.map_or(spot, |place| place.union(&spot)));
+fn merge(extent: &mut Option<Aabb>, spot: Aabb) {
+    *extent = Some(extent.map_or(spot, |extent| extent.union(&spot)));
 }
 
 fn union(boxes: impl Iterator<Item = Aabb>) -> Option<Aabb> {
@@ -236,8 +236,8 @@ fn outline(thing: &Drawable, share: usize) -> Vec<Vec3> {
         points.iter().step_by(points.len().div_ceil(share).max(1)).map(|p| from_parry(*p)).collect()
     };
     let local = match &thing.shape {
-        Shape::Box { half } if share >= OUTLINE_POINTS => box_surface(half),
-        Shape::Cylinder { radius, half_height } => {
+        Shape::Box(cuboid) if share >= OUTLINE_POINTS => box_surface(&cuboid.half),
+        Shape::Cylinder(Cylinder { radius, half_height }) => {
             let turns = (0..16).map(|k| libm::sincos(f64::from(k) * std::f64::consts::FRAC_PI_8));
             turns
                 .flat_map(|(sin, cos)| {
@@ -245,10 +245,10 @@ fn outline(thing: &Drawable, share: usize) -> Vec<Vec3> {
                 })
                 .collect()
         }
-        Shape::Hull(hull) => thin(hull.points()),
-        Shape::Mesh(mesh) => thin(mesh.vertices()),
-        other => {
-            let bounds = other.aabb(Vec3::zeros(), &Quat::identity());
+        Shape::Hull(hull) => thin(hull.0.points()),
+        Shape::Mesh(mesh) => thin(mesh.0.vertices()),
+        Shape::Sphere(_) | Shape::Box(_) | Shape::Capsule(_) | Shape::Ring(_) | Shape::HalfSpace(_) => {
+            let bounds = thing.shape.aabb(Vec3::zeros(), &Quat::identity());
             corners(&bounds).to_vec()
         }
     };
@@ -298,13 +298,14 @@ mod tests {
     use super::super::camera::{Camera, View};
     use super::*;
     use crate::base::state::BodyState;
+    use crate::physics::shape::{Cuboid, Sphere};
 
     fn scene(balls: &[(Vec3, f64)], statics: &[Drawable]) -> (Framing, Frame) {
         let bodies: Vec<_> = balls
             .iter()
             .enumerate()
             .map(|(i, (x, radius))| {
-                let shape = Shape::Sphere { radius: *radius };
+                let shape = Shape::Sphere(Sphere { radius: *radius });
                 (BodyId(i as u32), Drawable { shape, x: *x, q: Quat::identity(), color: [0; 3] })
             })
             .collect();
@@ -391,7 +392,7 @@ mod tests {
     #[test]
     fn landscapes_do_not_count_and_scenery_does() {
         let floor = |half: f64| Drawable {
-            shape: Shape::Box { half: Vec3::new(half, 0.5, half) },
+            shape: Shape::Box(Cuboid { half: Vec3::new(half, 0.5, half) }),
             x: Vec3::new(1.5, -1.0, 1.5),
             q: Quat::identity(),
             color: [0; 3],

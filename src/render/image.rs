@@ -7,10 +7,10 @@ use std::path::Path;
 use crate::base::color::Rgb;
 use crate::render::RenderError;
 
-/// The largest width and height.
-pub const SIDE_MAX: u32 = 16_384;
+/// The largest width and height, pixels.
+pub(crate) const SIDE_MAX: u32 = 16_384;
 /// The largest number of pixels.
-pub const PIXELS_MAX: u64 = 64 * 1024 * 1024;
+pub(crate) const PIXELS_MAX: u64 = 64 * 1024 * 1024;
 
 /// A picture: red, green and blue of each pixel, row by row from the top left.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,12 +27,12 @@ impl Image {
         Ok(Image { width, height, pixels: vec![0; width as usize * height as usize * 3] })
     }
 
-    /// Pixels.
+    /// Width, pixels.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Pixels.
+    /// Height, pixels.
     pub fn height(&self) -> u32 {
         self.height
     }
@@ -84,7 +84,7 @@ impl Image {
     }
 }
 
-/// Refuses sizes that no picture has.
+/// Rejects sizes out of range.
 pub(super) fn check_size(width: u32, height: u32) -> Result<(), RenderError> {
     let side = 1..=SIDE_MAX;
     let pixels = u64::from(width) * u64::from(height);

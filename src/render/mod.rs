@@ -3,12 +3,13 @@
 //! A [`Renderer`] turns committed frames into [`Image`]s and images into PNG and GIF files. It decides nothing
 //! about a run and never runs one. The same frame gives the same bytes on any number of threads.
 //!
-//! The way of a picture: `framing` and `fit` find what it has to show and from where, `cutaway` opens closed boxes,
-//! `group` holds the solids, `stage` casts rays at them, `shade` gives colours, `tile` puts all of it together.
+//! Steps of a picture: `framing` and `fit` find its subject and the view, `cutaway` opens closed boxes, `solids` holds the
+//! solids, `ray_scene` casts rays at them, `shade` gives colours, `tile` puts all of it together.
 
 mod animation;
 mod camera;
 mod cutaway;
+mod drawable;
 mod fit;
 mod framing;
 mod image;
@@ -29,16 +30,18 @@ use rayon::prelude::*;
 use crate::base::color::{Rgb, color_by_share};
 use crate::base::frame::Frame;
 use crate::base::ids::BodyId;
-use crate::base::math::{Quat, Vec3};
 use crate::physics::{Shape, World};
 use crate::scene::Scene;
 use crate::scene::colors;
 
 pub use animation::{GifWriter, Pace};
-pub use camera::{Camera, DEFAULT_FOV_DEG, View};
-pub use image::{Image, PIXELS_MAX, SIDE_MAX};
+pub use camera::Camera;
+use camera::View;
+pub use image::Image;
+use image::{PIXELS_MAX, SIDE_MAX};
 
 use cutaway::Cutaway;
+use drawable::Drawable;
 use framing::{Focus, Framing};
 use ray_scene::{RayScene, Samples};
 use shade::{Gamma, Paint};
@@ -46,7 +49,7 @@ use solid::Solid;
 use solids::Solids;
 use tile::{Painter, TILE};
 
-/// What the colours of bodies say.
+/// The meaning of the colours of bodies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorBy {
     /// The material's colour, or one for each body.
@@ -68,16 +71,16 @@ impl FromStr for ColorBy {
     }
 }
 
-/// How pictures are taken.
+/// Settings of pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RenderOptions {
-    /// Pixels.
+    /// Width, pixels.
     pub width: u32,
-    /// Pixels.
+    /// Height, pixels.
     pub height: u32,
-    /// From where.
+    /// The camera.
     pub camera: Camera,
-    /// What the colours of bodies say.
+    /// The meaning of the colours of bodies.
     pub colors: ColorBy,
 }
 
@@ -87,7 +90,7 @@ impl Default for RenderOptions {
     }
 }
 
-/// Why there is no picture.
+/// An error while making a picture or an animation.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     /// The picture would be too small or too large.
@@ -96,15 +99,15 @@ pub enum RenderError {
          pixels; try 960x540"
     )]
     Size {
-        /// Pixels.
+        /// Width that was asked for, pixels.
         width: u32,
-        /// Pixels.
+        /// Height that was asked for, pixels.
         height: u32,
     },
     /// The camera cannot take a picture.
     #[error("camera: {0}")]
     Camera(String),
-    /// Colours can show something else only.
+    /// There is no such meaning of colours.
     #[error("colors: `{0}` is unknown; use body or speed")]
     Colors(String),
     /// An animation cannot be shown like this.
@@ -113,9 +116,9 @@ pub enum RenderError {
     /// A file cannot be written.
     #[error("{}: {reason}", path.display())]
     File {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Reason, as the operating system or the encoder gives it.
         reason: String,
     },
 }
@@ -130,17 +133,25 @@ impl RenderError {
     }
 }
 
-/// Something that can be seen: a shape at a pose, in a colour.
-#[derive(Clone)]
-pub struct Drawable {
-    /// Its form.
-    pub shape: Shape,
-    /// Where it is, or where it starts.
-    pub x: Vec3,
-    /// How it is turned.
-    pub q: Quat,
-    /// Its colour.
-    pub color: Rgb,
+/// For the project's own tests: renderers of objects that belong to no scene.
+pub(crate) mod internals {
+    pub use super::camera::View;
+    pub use super::drawable::Drawable;
+    use super::{BodyId, Frame, RenderError, RenderOptions, Renderer};
+
+    /// A renderer for objects of any origin.
+    pub fn renderer(
+        bodies: Vec<(BodyId, Drawable)>,
+        statics: Vec<Drawable>,
+        options: RenderOptions,
+    ) -> Result<Renderer, RenderError> {
+        Renderer::from_parts(bodies, statics, options)
+    }
+
+    /// The view of a picture of this frame.
+    pub fn view(renderer: &Renderer, frame: &Frame) -> View {
+        renderer.view(frame)
+    }
 }
 
 /// The view and the scale of colours that pictures share.
@@ -155,7 +166,7 @@ struct Setting {
 /// Takes pictures of the frames of one scene.
 pub struct Renderer {
     options: RenderOptions,
-    /// In ascending id.
+    /// Bodies in ascending id.
     bodies: Vec<(BodyId, Drawable)>,
     /// Solid of each body.
     solids: Vec<Arc<Solid>>,
@@ -200,8 +211,8 @@ impl Renderer {
         Self::from_parts(bodies.collect(), statics.collect(), options)
     }
 
-    /// A renderer for things of any origin; bodies move as frames say, static things stay.
-    pub fn from_parts(
+    /// A renderer for objects of any origin; frames move the bodies.
+    pub(crate) fn from_parts(
         mut bodies: Vec<(BodyId, Drawable)>,
         statics: Vec<Drawable>,
         options: RenderOptions,
@@ -241,7 +252,7 @@ impl Renderer {
     }
 
     /// The view of a picture of this frame.
-    pub fn view(&self, frame: &Frame) -> View {
+    fn view(&self, frame: &Frame) -> View {
         match &self.fitted {
             Some(setting) => setting.view,
             None => self.setting_for(frame).view,
@@ -276,9 +287,9 @@ impl Renderer {
             .collect();
         let paint = Paint::new(&colors, &self.static_colors, square(&setting.focus));
         let Setting { view, focus, cutaway, .. } = setting;
-        let stage =
+        let ray_scene =
             RayScene { statics: &self.statics, bodies: &bodies, cutaway, focus, samples: &self.samples };
-        self.paint(&Painter { view, stage: &stage, paint: &paint, gamma: &self.gamma })
+        self.paint(&Painter { view, ray_scene: &ray_scene, paint: &paint, gamma: &self.gamma })
     }
 
     fn paint(&self, painter: &Painter) -> Image {
@@ -306,7 +317,7 @@ impl Renderer {
 
     fn setting(&self, framing: &Framing, fast: f64) -> Setting {
         let RenderOptions { width, height, camera, .. } = &self.options;
-        // What is cut away depends on the view, and the view on what remains: twice is enough.
+        // The cutaway depends on the view, and the view on what remains: two iterations are enough.
         let bodies = framing.focus();
         let first = Cutaway::new(bodies.view(camera, *width, *height).eye, &self.statics, &bodies);
         let focus = framing.with_scenery(&bodies, |index, p| first.kept(index, p));

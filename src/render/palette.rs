@@ -2,7 +2,7 @@
 //!
 //! Colours are counted on a coarse grid, the grid is split where colours vary most, and the means are refined
 //! by a few rounds of regrouping. A fixed pattern of small offsets hides the steps that remain, so that a
-//! pixel's colour depends on its place and its own value only and does not flicker.
+//! pixel's colour depends on its position and its own value only and does not flicker.
 
 use rayon::prelude::*;
 
@@ -34,10 +34,10 @@ struct Spot {
     weight: f32,
 }
 
-/// A few colours that stand for many.
+/// A few colours that represent many.
 pub(super) struct Palette {
     colors: Vec<Rgb>,
-    /// Index of the nearest colour for each cell of the grid, found when first asked for.
+    /// Index of the nearest colour for each cell of the grid, computed on first use.
     nearest: Vec<Option<u8>>,
 }
 
@@ -58,14 +58,14 @@ impl Palette {
         self.colors.concat()
     }
 
-    /// The index of the colour that stands for `color` at a place of the picture.
+    /// The index of the colour that represents `color` at a pixel of the picture.
     pub fn index(&mut self, color: Rgb, column: u32, row: u32) -> u8 {
         let offset = (BAYER[(row % 8) as usize][(column % 8) as usize] * 2 - 63) * DITHER / 64;
         let color = color.map(|c| (i32::from(c) + offset).clamp(0, 255) as u8);
         self.nearest(color)
     }
 
-    /// Mean square of the distance between these pixels and the colours that stand for them.
+    /// Mean square of the distance between these pixels and the colours that represent them.
     pub fn misfit(&mut self, pixels: impl Iterator<Item = Rgb>) -> f64 {
         let (mut sum, mut count) = (0u64, 0u64);
         for color in pixels {
@@ -93,7 +93,7 @@ fn cell_of(color: Rgb) -> usize {
 }
 
 fn nearest(colors: &[Rgb], color: Rgb) -> u8 {
-    // The middle of the cell, so that the answer does not depend on who asks first.
+    // The middle of the cell, so that the result does not depend on which colour comes first.
     let middle = color.map(|c| i32::from(c >> (8 - BITS) << (8 - BITS)) + (1 << (7 - BITS)));
     let distance = |other: &Rgb| {
         (0..3).map(|k| (middle[k] - i32::from(other[k])) * (middle[k] - i32::from(other[k]))).sum::<i32>()

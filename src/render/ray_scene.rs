@@ -1,16 +1,14 @@
-//! What rays are cast at: static geometry, the bodies of one frame, and the sun and sky above them.
+//! The scene that rays are cast at: static geometry, the bodies of one frame, and the sun and sky above them.
 //!
-//! Answers where a camera ray ends and how much of the sun and of the sky a point sees. Colours are the
-//! business of `shade`.
+//! Computes where a camera ray ends and how much of the sun and of the sky a point sees; `shade` gives colours.
 
 use crate::base::math::{Vec3, any_perpendicular};
 use crate::render::cutaway::Cutaway;
 use crate::render::framing::Focus;
 use crate::render::solid::{Ray, Span};
-use crate::render::solids::{Meeting, Solids};
+use crate::render::solids::{Hit, Solids};
 
-/// Towards the sun; from the left and a little from behind for a viewer who stands where the camera does
-/// by itself.
+/// Unit vector towards the sun: from the left and a little from behind, seen from the default camera.
 pub(super) const SUN: Vec3 = Vec3::new(-0.36, 0.8, 0.48);
 /// Radius of the sun's disc as seen from the ground, radians: soft shadows.
 const SUN_RADIUS: f64 = 0.055;
@@ -18,10 +16,10 @@ const SUN_RADIUS: f64 = 0.055;
 const SAMPLES: usize = 4;
 /// Pixels that share their rays: a square of four by four.
 const PATTERNS: usize = 16;
-/// What is farther than this many body radii does not darken a corner.
+/// Objects farther away than this many body radii do not darken a corner.
 const OCCLUSION_REACH: f64 = 4.0;
 
-/// What a camera ray ends at.
+/// The object that a camera ray ends at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Thing {
     /// Index into the bodies.
@@ -32,7 +30,7 @@ pub(super) enum Thing {
     Rim(u32),
 }
 
-/// Where a camera ray ends.
+/// The end of a camera ray.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     pub t: f64,
@@ -47,9 +45,9 @@ pub(super) struct Light {
     pub sky: f64,
 }
 
-/// Directions towards light, drawn up once.
+/// Directions towards light, computed once.
 pub(super) struct Samples {
-    /// Places on the sun's disc, as offsets at right angles to its direction.
+    /// Points on the sun's disc, as offsets at right angles to its direction.
     sun: [[Vec3; SAMPLES]; PATTERNS],
     /// Directions about +Z, denser towards it as light counts more there.
     sky: [[Vec3; SAMPLES]; PATTERNS],
@@ -59,7 +57,7 @@ impl Samples {
     pub fn new() -> Self {
         let side = any_perpendicular(SUN);
         let other = SUN.cross(&side);
-        let place = |pattern: usize, sample: usize, turn: f64| {
+        let sample_at = |pattern: usize, sample: usize, turn: f64| {
             // Rings of equal area, the golden angle within a pixel, an even turn between pixels.
             let ring = (sample as f64 + (pattern as f64 * 0.618_033_988_749_895).fract()) / SAMPLES as f64;
             let angle = 2.399_963_229_728_653 * sample as f64 + turn * pattern as f64;
@@ -70,13 +68,13 @@ impl Samples {
         Samples {
             sun: std::array::from_fn(|pattern| {
                 std::array::from_fn(|sample| {
-                    let (a, b, _) = place(pattern, sample, 5.0 * turn);
+                    let (a, b, _) = sample_at(pattern, sample, 5.0 * turn);
                     (side * a + other * b) * SUN_RADIUS
                 })
             }),
             sky: std::array::from_fn(|pattern| {
                 std::array::from_fn(|sample| {
-                    let (a, b, ring) = place(pattern, sample, 7.0 * turn);
+                    let (a, b, ring) = sample_at(pattern, sample, 7.0 * turn);
                     Vec3::new(a, b, (1.0 - ring).max(0.0).sqrt())
                 })
             }),
@@ -84,7 +82,7 @@ impl Samples {
     }
 }
 
-/// Everything the rays of one picture ask.
+/// Everything that the rays of one picture are cast at.
 pub(super) struct RayScene<'a> {
     pub statics: &'a Solids,
     pub bodies: &'a Solids,
@@ -94,7 +92,7 @@ pub(super) struct RayScene<'a> {
 }
 
 impl RayScene<'_> {
-    /// What a camera ray ends at.
+    /// The object that a camera ray ends at.
     #[inline]
     pub fn look(&self, ray: &Ray) -> Option<Sight> {
         let roles = &self.cutaway.roles;
@@ -165,6 +163,6 @@ impl RayScene<'_> {
     }
 }
 
-fn sight(thing: impl Fn(u32) -> Thing) -> impl Fn(Meeting) -> Sight {
+fn sight(thing: impl Fn(u32) -> Thing) -> impl Fn(Hit) -> Sight {
     move |met| Sight { t: met.t, normal: met.normal, thing: thing(met.index) }
 }

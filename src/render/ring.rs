@@ -71,8 +71,8 @@ impl Ring {
         None
     }
 
-    /// The place on the surface between one outside and one inside, each with its distance: by chords, and halving
-    /// the weight of an end that stays.
+    /// The point on the surface between one outside and one inside, each with its distance: by chords, halving the weight
+    /// of an end that stays (Illinois method).
     fn surface_between(&self, ray: &Ray, mut outside: (f64, f64), mut inside: (f64, f64)) -> f64 {
         let mut t = inside.0;
         for _ in 0..CLOSING_STEPS {
@@ -104,7 +104,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-        /// What is entered is the first place where small steps along the ray come from outside to inside.
+        /// The entry is the first point where small steps along the ray come from outside to inside.
         #[test]
         fn the_first_entry_is_found(
             origin in vector(3.0), aim in vector(1.0), tube in 0.05..0.5f64, from in 0.0..1.0f64,
@@ -125,7 +125,7 @@ mod tests {
                     // Between the two, only a graze that the small steps missed.
                     prop_assert!(t > near - 1e-9 || normal.dot(&ray.dir) > -0.1, "{t} instead of {near}");
                 }
-                (Some((_, normal)), None) => prop_assert!(normal.dot(&ray.dir) > -0.1, "what nobody else saw"),
+                (Some((_, normal)), None) => prop_assert!(normal.dot(&ray.dir) > -0.1, "an entry that small steps do not find"),
                 (None, Some(near)) => {
                     prop_assert!(ring.clearance(&ray.at(near + step)).0 > -1e-4, "missed at {near}");
                 }

@@ -1,4 +1,4 @@
-//! Colour of what is seen: materials, light, and the way from light to the numbers of a picture.
+//! Colours: materials, light, and the conversion from light to the numbers of a picture.
 
 use crate::base::color::Rgb;
 use crate::base::math::Vec3;
@@ -21,10 +21,10 @@ const ZENITH: Rgb = [0xa9, 0xc3, 0xe0];
 const HORIZON: Rgb = [0xee, 0xf2, 0xf6];
 const NADIR: Rgb = [0xb4, 0xc0, 0xcd];
 
-/// How the things of one picture look.
+/// Colours of the objects of one picture.
 pub(super) struct Paint {
     pub bodies: Vec<Color>,
-    /// Whether there are squares on it, too.
+    /// Colour of each static object, and whether it has squares.
     pub statics: Vec<(Color, bool)>,
     /// Edge length of the squares on the ground, metres.
     square: f64,
@@ -50,24 +50,31 @@ impl Paint {
         }
     }
 
-    /// What is seen where there is nothing.
+    /// The colour where a ray hits nothing.
     pub fn backdrop(&self, dir: &Vec3) -> Color {
         let (far, share) = if dir.y > 0.0 { (self.zenith, dir.y) } else { (self.nadir, -dir.y) };
         self.horizon.lerp(&far, smooth_step(0.0, 0.9, share))
     }
 
-    /// What is seen of a surface under some light. `footprint` is the width of a pixel there, metres.
-    pub fn surface(&self, stage: &RayScene, ray: &Ray, sight: &Sight, light: Light, footprint: f64) -> Color {
+    /// The colour of a surface under some light. `footprint` is the width of a pixel there, metres.
+    pub fn surface(
+        &self,
+        ray_scene: &RayScene,
+        ray: &Ray,
+        sight: &Sight,
+        light: Light,
+        footprint: f64,
+    ) -> Color {
         let p = ray.at(sight.t);
         let (albedo, normal, gloss) = match sight.thing {
             Thing::Body(index) => {
-                let thing = &stage.bodies.things[index as usize];
+                let thing = &ray_scene.bodies.things[index as usize];
                 let local = thing.local(p);
                 let albedo = marked(self.bodies[index as usize], &thing.solid, &local, footprint);
                 (albedo, rounded(thing, &local, sight.normal), 0.55)
             }
             Thing::Static(index) => {
-                let thing = &stage.statics.things[index as usize];
+                let thing = &ray_scene.statics.things[index as usize];
                 let slant = footprint / ray.dir.dot(&sight.normal).abs().max(0.05);
                 let (color, patterned) = self.statics[index as usize];
                 let shade = if patterned { self.squares(thing, &p, &sight.normal, slant) } else { 1.0 };
@@ -78,7 +85,7 @@ impl Paint {
         let lit = tone(illuminate(albedo, &normal, &ray.dir, gloss, light));
         match sight.thing {
             Thing::Body(_) => lit,
-            _ => lit.lerp(&self.backdrop(&ray.dir), fade(stage, &p)),
+            _ => lit.lerp(&self.backdrop(&ray.dir), fade(ray_scene, &p)),
         }
     }
 
@@ -105,13 +112,13 @@ fn filtered_square_wave(x: f64, width: f64) -> f64 {
     2.0 * (triangle(x - 0.5 * width) - triangle(x + 0.5 * width)) / width
 }
 
-/// The farther from the middle of things, the more the ground becomes backdrop.
-fn fade(stage: &RayScene, p: &Vec3) -> f64 {
-    let distance = (p - stage.focus.centre).norm() / stage.focus.radius;
+/// Share of the backdrop in the colour of the ground: it grows with the distance from the subject.
+fn fade(ray_scene: &RayScene, p: &Vec3) -> f64 {
+    let distance = (p - ray_scene.focus.centre).norm() / ray_scene.focus.radius;
     smooth_step(2.0, 7.0, distance)
 }
 
-/// A mark on round bodies, so that one sees them roll.
+/// A mark on round bodies, so that rolling can be seen.
 fn marked(color: Color, solid: &Solid, local: &Vec3, footprint: f64) -> Color {
     let Solid::Sphere { radius } = *solid else { return color };
     let edge = (footprint / radius).max(0.01);
@@ -178,7 +185,7 @@ fn linear(color: Rgb) -> Color {
 
 /// Linear values to eight bits.
 pub(super) struct Gamma {
-    /// The code of each of so many steps from 0 to 1, times 255.
+    /// The code of each step from 0 to 1, times 255.
     codes: Vec<f32>,
 }
 

@@ -1,7 +1,7 @@
-//! Where a ray enters a shape. Our own closed forms where they are hot, parry for the rest.
+//! Where a ray enters a shape: closed forms for shapes that are common, parry for the rest.
 //!
 //! Only entries count: a ray that starts inside a solid looks out through its surface, so a camera in a wall
-//! sees the room.
+//! sees what is beyond it.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Ray {
     }
 }
 
-/// The stretch of a ray that is looked at, in metres from its origin.
+/// An interval of a ray, in metres from its origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Span {
     pub from: f64,
@@ -78,22 +78,22 @@ pub(super) enum Solid {
     Other(SharedShape),
 }
 
-/// Where a ray enters: distance and unit normal that points out of the solid.
+/// The entry of a ray: distance and unit normal that points out of the solid.
 pub(super) type Entry = (f64, Vec3);
 
 impl Solid {
     pub fn new(shape: &Shape) -> Self {
         match shape {
-            Shape::Sphere { radius } => Solid::Sphere { radius: *radius },
-            Shape::Box { half } => Solid::Box { half: *half },
-            Shape::Cylinder { radius, half_height } => {
-                Solid::Cylinder { radius: *radius, half_height: *half_height }
+            Shape::Sphere(sphere) => Solid::Sphere { radius: sphere.radius },
+            Shape::Box(cuboid) => Solid::Box { half: cuboid.half },
+            Shape::Cylinder(cylinder) => {
+                Solid::Cylinder { radius: cylinder.radius, half_height: cylinder.half_height }
             }
-            Shape::Ring { radius, tube } => Solid::Ring(Ring { radius: *radius, tube: *tube }),
-            Shape::Hull(hull) => Solid::Polytope(face_planes(hull)),
-            Shape::HalfSpace { normal } => Solid::HalfSpace { normal: *normal },
-            Shape::Mesh(mesh) => Solid::Mesh(mesh.clone()),
-            Shape::Capsule { .. } => Solid::Other(shape.to_parry()),
+            Shape::Ring(ring) => Solid::Ring(Ring { radius: ring.radius, tube: ring.tube }),
+            Shape::Hull(hull) => Solid::Polytope(face_planes(&hull.0)),
+            Shape::HalfSpace(plane) => Solid::HalfSpace { normal: plane.normal },
+            Shape::Mesh(mesh) => Solid::Mesh(mesh.0.clone()),
+            Shape::Capsule(_) => Solid::Other(shape.to_parry()),
         }
     }
 
@@ -236,15 +236,15 @@ fn enter_cylinder(radius: f64, half_height: f64, ray: &Ray, span: Span) -> Optio
 fn enter_polytope(planes: &[(Vec3, f64)], ray: &Ray, span: Span) -> Option<Entry> {
     let (mut enter, mut leave, mut face) = (f64::NEG_INFINITY, f64::INFINITY, None);
     for (normal, offset) in planes {
-        let room = offset - normal.dot(&ray.origin);
+        let depth = offset - normal.dot(&ray.origin);
         let approach = normal.dot(&ray.dir);
         if approach == 0.0 {
-            if room < 0.0 {
+            if depth < 0.0 {
                 return None;
             }
             continue;
         }
-        let t = room / approach;
+        let t = depth / approach;
         if approach > 0.0 {
             leave = leave.min(t);
         } else if t > enter {
@@ -292,6 +292,7 @@ mod tests {
 
     use super::*;
     use crate::base::math::{rotation_exp, rotation_matrix};
+    use crate::physics::shape::{Capsule, Cuboid, Cylinder, HalfSpace, Hull, Sphere};
 
     fn shapes() -> Vec<Shape> {
         let corner = |x, y, z| to_parry(Vec3::new(x, y, z));
@@ -303,12 +304,12 @@ mod tests {
         ])
         .unwrap();
         vec![
-            Shape::Sphere { radius: 0.8 },
-            Shape::Box { half: Vec3::new(0.5, 0.9, 0.3) },
-            Shape::Cylinder { radius: 0.6, half_height: 0.9 },
-            Shape::Capsule { radius: 0.5, half_height: 0.4 },
-            Shape::Hull(Arc::new(hull)),
-            Shape::HalfSpace { normal: Vec3::new(0.6, 0.8, 0.0) },
+            Shape::Sphere(Sphere { radius: 0.8 }),
+            Shape::Box(Cuboid { half: Vec3::new(0.5, 0.9, 0.3) }),
+            Shape::Cylinder(Cylinder { radius: 0.6, half_height: 0.9 }),
+            Shape::Capsule(Capsule { radius: 0.5, half_height: 0.4 }),
+            Shape::Hull(Hull(Arc::new(hull))),
+            Shape::HalfSpace(HalfSpace { normal: Vec3::new(0.6, 0.8, 0.0) }),
         ]
     }
 

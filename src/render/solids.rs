@@ -12,10 +12,10 @@ use crate::base::math::{Mat3, Quat, Vec3, from_parry, rotation_matrix, to_parry}
 use crate::physics::shape::Shape;
 use crate::render::solid::{Ray, Solid, Span};
 
-/// Coordinates beyond this are not drawn: their squares would swallow everything else.
+/// Objects with larger coordinates are not drawn: squares of such numbers lose all smaller terms.
 const FARTHEST_M: f64 = 1e12;
 
-/// A solid somewhere in the world.
+/// A solid at a pose in the world.
 pub(super) struct Placed {
     pub solid: Arc<Solid>,
     pub x: Vec3,
@@ -31,13 +31,13 @@ impl Placed {
     }
 }
 
-/// Where a ray meets a set.
+/// The first hit of a ray on a set of solids.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Meeting {
+pub(super) struct Hit {
     pub t: f64,
-    /// Unit, out of the solid.
+    /// Unit normal that points out of the solid.
     pub normal: Vec3,
-    /// Which of the set.
+    /// Index of the solid in the set.
     pub index: u32,
 }
 
@@ -48,12 +48,12 @@ pub(super) struct Solids {
     bvh: Bvh,
     /// Index of the thing at each leaf of the hierarchy.
     leaves: Vec<u32>,
-    /// Half-spaces have no bounds; every ray asks them.
+    /// Half-spaces have no bounds; every ray is tested against them.
     unbounded: Vec<u32>,
 }
 
 impl Solids {
-    /// Shapes with their poses. Those with a pose that cannot be drawn keep their index but are never met.
+    /// Shapes with their poses. Those with a pose that cannot be drawn keep their index but are never hit.
     pub fn new<'a>(things: impl IntoIterator<Item = (&'a Shape, Arc<Solid>, Vec3, Quat)>) -> Self {
         let mut group = Solids::default();
         let mut bounds = Vec::new();
@@ -82,7 +82,7 @@ impl Solids {
         span: Span,
         front_only: impl Fn(u32) -> bool,
         accept: impl Fn(u32) -> bool,
-    ) -> Option<Meeting> {
+    ) -> Option<Hit> {
         let enter = |index: u32, to: f64| {
             if !accept(index) {
                 return None;
@@ -90,17 +90,17 @@ impl Solids {
             let thing = &self.things[index as usize];
             thing.solid.enter(&thing.x, &thing.axes, ray, Span { from: span.from, to }, front_only(index))
         };
-        let mut best: Option<Meeting> = None;
+        let mut best: Option<Hit> = None;
         let mut reach = span.to;
         for &index in &self.unbounded {
             if let Some((t, normal)) = enter(index, reach) {
-                best = Some(Meeting { t, normal, index });
+                best = Some(Hit { t, normal, index });
                 reach = t;
             }
         }
         let enter_leaf = |leaf: u32, to: f64| enter(self.leaves[leaf as usize], to);
         let bounded = self.bvh.find_best(reach, |node, reach| node_entry(node, ray, reach), enter_leaf);
-        bounded.map(|(leaf, (t, normal))| Meeting { t, normal, index: self.leaves[leaf as usize] }).or(best)
+        bounded.map(|(leaf, (t, normal))| Hit { t, normal, index: self.leaves[leaf as usize] }).or(best)
     }
 
     /// Whether the ray enters any of the accepted solids.
@@ -151,9 +151,10 @@ fn node_entry(node: &BvhNode, ray: &Ray, reach: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::base::math::rotation_exp;
+    use crate::physics::shape::Sphere;
 
     fn spheres(centres: &[Vec3]) -> Solids {
-        let shape = Shape::Sphere { radius: 0.5 };
+        let shape = Shape::Sphere(Sphere { radius: 0.5 });
         let solid = Arc::new(Solid::new(&shape));
         Solids::new(centres.iter().map(|x| (&shape, solid.clone(), *x, Quat::identity())))
     }

@@ -16,7 +16,7 @@ const APRON: i64 = 3;
 /// Neighbours on each side over which light is averaged: with half weight for the outermost, the average
 /// covers each of the four by four patterns of rays exactly once.
 const SMOOTH: i64 = 2;
-/// Rays through a pixel in which things meet, as offsets from its middle.
+/// Rays through a pixel on an edge, as offsets from its middle.
 const EDGE_RAYS: [(f64, f64); 8] = [
     (-0.4375, 0.0625),
     (-0.3125, -0.3125),
@@ -39,7 +39,7 @@ struct Pixel {
 /// All that is needed to make the tiles of one picture.
 pub(super) struct Painter<'a> {
     pub view: &'a View,
-    pub stage: &'a RayScene<'a>,
+    pub ray_scene: &'a RayScene<'a>,
     pub paint: &'a Paint,
     pub gamma: &'a Gamma,
 }
@@ -93,7 +93,7 @@ impl Painter<'_> {
         for row in top..bottom {
             for column in left..right {
                 let ray = self.view.ray(column as f64 + 0.5, row as f64 + 0.5);
-                pixels.push(Pixel { ray, sight: self.stage.look(&ray), light: Light::default() });
+                pixels.push(Pixel { ray, sight: self.ray_scene.look(&ray), light: Light::default() });
             }
         }
         Grid { pixels, left, top, width: right - left, height: bottom - top }
@@ -105,7 +105,7 @@ impl Painter<'_> {
             let column = grid.left + index as i64 % grid.width;
             let row = grid.top + index as i64 / grid.width;
             let p = pixel.ray.at(sight.t);
-            pixel.light = self.stage.light(p, sight.normal, column as u32, row as u32);
+            pixel.light = self.ray_scene.light(p, sight.normal, column as u32, row as u32);
         }
     }
 
@@ -120,7 +120,7 @@ impl Painter<'_> {
             .iter()
             .map(|(x, y)| {
                 let ray = self.view.ray(column as f64 + 0.5 + x, row as f64 + 0.5 + y);
-                let sight = self.stage.look(&ray);
+                let sight = self.ray_scene.look(&ray);
                 let light =
                     sight.map_or(Light::default(), |sight| self.light_near(grid, column, row, &ray, &sight));
                 self.color(&ray, sight.as_ref(), light)
@@ -129,7 +129,7 @@ impl Painter<'_> {
         sum / EDGE_RAYS.len() as f64
     }
 
-    /// The light at a place within a pixel: that of a neighbour on the same surface, if there is one.
+    /// The light at a point within a pixel: that of a neighbour on the same surface, if there is one.
     fn light_near(&self, grid: &Grid, column: i64, row: i64, ray: &Ray, sight: &Sight) -> Light {
         let alike = |pixel: &Pixel| {
             let other = pixel.sight.filter(|other| other.thing == sight.thing)?;
@@ -139,7 +139,7 @@ impl Painter<'_> {
             grid.around(column, row, 1).filter_map(|(x, y, pixel)| Some((alike(pixel)?, x, y, pixel)));
         match candidates.max_by(|a, b| a.0.total_cmp(&b.0)) {
             Some((_, x, y, pixel)) => self.smooth_light(grid, column + x, row + y, pixel),
-            None => self.stage.light(ray.at(sight.t), sight.normal, column as u32, row as u32),
+            None => self.ray_scene.light(ray.at(sight.t), sight.normal, column as u32, row as u32),
         }
     }
 
@@ -167,7 +167,7 @@ impl Painter<'_> {
     fn color(&self, ray: &Ray, sight: Option<&Sight>, light: Light) -> Color {
         match sight {
             Some(sight) => {
-                self.paint.surface(self.stage, ray, sight, light, sight.t * self.view.pixel_size())
+                self.paint.surface(self.ray_scene, ray, sight, light, sight.t * self.view.pixel_size())
             }
             None => self.paint.backdrop(&ray.dir),
         }
@@ -183,7 +183,7 @@ fn alike(a: &Pixel, b: &Pixel) -> bool {
     }
 }
 
-/// Half a step of noise that depends on the place only.
+/// Half a step of noise that depends on the position only.
 fn dither(column: u32, row: u32) -> f32 {
     let noise = (0.067_110_56 * f64::from(column) + 0.005_837_15 * f64::from(row)).fract() * 52.982_918_9;
     (noise.fract() - 0.5) as f32

@@ -15,10 +15,12 @@ use crate::base::state::BodyState;
 use crate::base::time::Tick;
 use crate::islands::{ContactCache, Workspaces};
 use crate::physics::collision::kernels::Manifold;
-use crate::physics::collision::verlet_list::Neighbours;
+use crate::physics::collision::verlet_list::VerletLists;
 use crate::physics::contact::{ContactModel, ContactPair, PairInput, Partner, SolverBody};
 use crate::physics::{Flight, World, touching, touching_static};
-use crate::protocol::{BodyIndex, CachedContact, GhostToSend, PartnerKey, Response, ResponseInput, Seen};
+use crate::protocol::{
+    BodyIndex, CachedContact, ContactCounts, GhostToSend, PartnerKey, Response, ResponseInput,
+};
 use crate::rigid::{Local, RigidModel, island_response};
 
 /// What a pair keeps, and what a neighbour needs, under the contact model of the cluster.
@@ -31,7 +33,7 @@ pub(super) const SMALL_CLUSTER: usize = 8;
 /// Scratch space that is kept from call to call, for speed alone.
 #[derive(Default)]
 pub(super) struct Workspace {
-    pub neighbours: Neighbours,
+    pub neighbours: VerletLists,
     model: Local,
     /// States by participant.
     states: Vec<BodyState>,
@@ -79,7 +81,7 @@ pub(super) fn respond(
 ) -> Response<RigidModel> {
     let world = &*model.world;
     // Contacts inside an island are not solved here.
-    let islands = model.islands.as_deref().filter(|_| input.together);
+    let islands = model.islands.as_deref().filter(|_| input.is_island);
     // In a large cluster most bodies touch nothing, and then neither their orientation nor their position is needed.
     let in_full = islands.is_some() || input.cluster.len() <= SMALL_CLUSTER;
     if in_full {
@@ -112,8 +114,8 @@ pub(super) fn respond(
         members: &space.members,
         caches_from: &space.caches_from,
     };
-    let seen = contacts.prepare(&mut space.model, &space.touching, &space.member_of);
-    let mut response = contacts.response(&mut space.model, tick, seen);
+    let counts = contacts.prepare(&mut space.model, &space.touching, &space.member_of);
+    let mut response = contacts.response(&mut space.model, tick, counts);
     if let Some(islands) = islands {
         let pushed = contacts.pushed_states(&space.model, &space.states);
         response =
@@ -254,7 +256,7 @@ impl Workspace {
 
     /// Finds where the caches of each body of the cluster begin.
     fn find_caches(&mut self, input: &ResponseInput<RigidModel>) {
-        let (cluster, caches) = (input.cluster, input.memories);
+        let (cluster, caches) = (input.cluster, input.caches);
         parallel::par_collect(&mut self.caches_from, cluster.len(), |range, found| {
             let Some((first, _)) = cluster.get(range.start) else { return };
             let mut from = caches.partition_point(|known| known.own < *first);
@@ -296,7 +298,7 @@ struct ClusterContacts<'a> {
 
 impl ClusterContacts<'_> {
     /// Hands all pairs to the contact model, with their caches.
-    fn prepare(&self, model: &mut Local, touching: &[Touching], member_of: &[u32]) -> Seen {
+    fn prepare(&self, model: &mut Local, touching: &[Touching], member_of: &[u32]) -> ContactCounts {
         let (world, bodies) = (self.world, self.bodies);
         let member = |participant: u32| member_of[participant as usize];
         let pair = |at: usize| match touching[at] {
@@ -323,20 +325,21 @@ impl ClusterContacts<'_> {
             };
             PairInput { manifold, fixed, cache }
         });
-        let mut seen = Seen { new_touches: new_contacts.into_inner(), ..Seen::default() };
+        let new_contacts = new_contacts.into_inner();
+        let mut counts = ContactCounts { new_contacts, ..ContactCounts::default() };
         for Touching { a, manifold, .. } in touching {
             if self.is_own(*a) {
-                seen.touches += 1;
-                seen.overlap_m = seen.overlap_m.max(-manifold.gap());
+                counts.contacts += 1;
+                counts.overlap_m = counts.overlap_m.max(-manifold.gap());
             }
         }
-        seen
+        counts
     }
 
     /// The cache of a pair. A pair inside the cluster is cached with its smaller body, but its bodies may have come from
     /// different clusters, or one of them may have left.
     fn find_cache(&self, a: u32, b: Other) -> Option<&PairCache> {
-        let caches = self.input.memories;
+        let caches = self.input.caches;
         let find = |own: u32, partner: PartnerKey| {
             let index = self.index(own);
             let from = match self.caches_from.get(own as usize) {
@@ -344,7 +347,7 @@ impl ClusterContacts<'_> {
                 None => caches.partition_point(|known| known.own < index),
             };
             let mut known = caches[from..].iter().take_while(|known| known.own == index);
-            known.find(|known| known.partner == partner)?.memory.pair()
+            known.find(|known| known.partner == partner)?.cache.pair()
         };
         match b {
             Other::Body(b) => {
@@ -368,20 +371,20 @@ impl ClusterContacts<'_> {
     }
 
     /// Solves the contacts and collects flights, caches and ghosts.
-    fn response(&self, model: &mut Local, tick: Tick, seen: Seen) -> Response<RigidModel> {
+    fn response(&self, model: &mut Local, tick: Tick, counts: ContactCounts) -> Response<RigidModel> {
         let ghost_owners = self.ghost_owners(model);
         let ghosts = model.solve(self.world, self.bodies, &ghost_owners);
         // A remote without a ghost touches nothing else, and makes nothing uncertain.
         let heard = self.input.remotes.iter().filter_map(|remote| remote.ghost.as_deref());
         let certainty = Local::ghost_certainty(self.world, heard);
         let model = &*model;
-        let told = ghost_owners.iter().zip(ghosts).map(|(owner, mut ghost)| {
+        let ghosts = ghost_owners.iter().zip(ghosts).map(|(owner, mut ghost)| {
             Local::keep_certain(&mut ghost, certainty);
             let member = *owner as u32;
             let (own, partners) = (self.member_index(member), self.partners(model, member));
             GhostToSend { own, partners, ghost: Arc::new(ghost) }
         });
-        let told = told.collect();
+        let ghosts = ghosts.collect();
         let mut flights = Vec::new();
         let own = self.members.partition_point(|participant| self.is_own(*participant));
         parallel::par_fill(&mut flights, own, |member| {
@@ -390,8 +393,9 @@ impl ClusterContacts<'_> {
         });
         // A body that is held takes a contact step, and flies from the next tick; one that bounces flies from this tick.
         let is_resting = flights.iter().any(|(_, flight)| flight.since > tick);
-        let memories = self.caches(model);
-        Response { flights, memories, told, complete: certainty.is_complete, is_resting, seen }
+        let caches = self.caches(model);
+        let has_all_ghosts = certainty.is_complete;
+        Response { flights, caches, ghosts, has_all_ghosts, is_resting, counts }
     }
 
     /// The states of the cluster once remotes have pushed it.
@@ -451,13 +455,13 @@ impl ClusterContacts<'_> {
     fn caches(&self, model: &Local) -> Arc<[CachedContact<RigidModel>]> {
         let cached = |at: u32| {
             let pair = model.pair(at as usize);
-            let memory = ContactCache::Pair(model.cache(at as usize));
+            let cache = ContactCache::Pair(model.cache(at as usize));
             let own = self.member_index(pair.a);
             match pair.b {
                 Some(b) if !self.is_own(self.members[pair.a as usize]) => {
-                    CachedContact { own: self.member_index(b), partner: PartnerKey::Body(own), memory }
+                    CachedContact { own: self.member_index(b), partner: PartnerKey::Body(own), cache }
                 }
-                Some(_) | None => CachedContact { own, partner: self.partner(pair), memory },
+                Some(_) | None => CachedContact { own, partner: self.partner(pair), cache },
             }
         };
         let order = self.cache_order(model);

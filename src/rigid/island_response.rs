@@ -23,26 +23,26 @@ pub(super) fn go_on(
     assert_eq!(states.len(), input.cluster.len(), "every body of the island has a state");
     response.is_resting = true;
     // Nothing goes on from the last tick, nor before the ghosts of all remotes are final.
-    if !response.complete || tick == world.time.last_tick {
+    if !response.has_all_ghosts || tick == world.time.last_tick {
         response.flights.clear();
         return response;
     }
     let members: Vec<BodyIndex> = input.cluster.iter().map(|(index, _)| *index).collect();
-    let warm_start = gather_warm_start(world, &members, input.memories);
+    let warm_start = gather_warm_start(world, &members, input.caches);
     let advanced = islands.advance(spaces, &members, states, &warm_start);
     let flight = |origin: &BodyState| Flight { since: tick + 1, origin: *origin };
     response.flights = members.iter().copied().zip(advanced.states.iter().map(flight)).collect();
     let of_island = members.iter().map(|index| {
-        let memory = ContactCache::Group(advanced.memory.clone());
-        CachedContact { own: *index, partner: PartnerKey::Island, memory }
+        let cache = ContactCache::Island(advanced.cache.clone());
+        CachedContact { own: *index, partner: PartnerKey::Island, cache }
     });
     let mut caches: Vec<CachedContact<RigidModel>> =
-        response.memories.iter().cloned().chain(of_island).collect();
+        response.caches.iter().cloned().chain(of_island).collect();
     caches.sort_unstable_by_key(CachedContact::key);
-    response.memories = caches.into();
-    response.seen.touches += advanced.pairs;
-    response.seen.new_touches += advanced.begun;
-    response.seen.overlap_m = response.seen.overlap_m.max(advanced.deepest);
+    response.caches = caches.into();
+    response.counts.contacts += advanced.pairs;
+    response.counts.new_contacts += advanced.begun;
+    response.counts.overlap_m = response.counts.overlap_m.max(advanced.deepest);
     response
 }
 
@@ -54,13 +54,13 @@ fn gather_warm_start(
 ) -> Arc<IslandCache> {
     let of = |index: BodyIndex| {
         let at = caches.binary_search_by_key(&(index, PartnerKey::Island), CachedContact::key).ok()?;
-        caches[at].memory.group()
+        caches[at].cache.island()
     };
     let pair = |known: &CachedContact<RigidModel>| match known.partner {
         PartnerKey::Body(other) => Some((known.own.min(other), known.own.max(other))),
         PartnerKey::Static(id) => Some((known.own, static_partner(world, id)?)),
         PartnerKey::Island => None,
     };
-    let pairs = || caches.iter().filter_map(|known| Some((pair(known)?, known.memory.pair()?))).collect();
+    let pairs = || caches.iter().filter_map(|known| Some((pair(known)?, known.cache.pair()?))).collect();
     IslandCache::gather_warm_start(members, of, pairs)
 }

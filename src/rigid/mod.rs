@@ -3,11 +3,13 @@
 mod cluster_contacts;
 mod island_response;
 mod model;
+mod track_end;
 
 use crate::physics::local_solver::LocalSolver;
 
 pub use model::RigidModel;
 pub(crate) use model::clear_pool_workspaces;
+pub use track_end::TrackEnd;
 
 /// The contact model of all exact executors. Another model is chosen here.
 pub(crate) type Local = LocalSolver;

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::base::aabb::Aabb;
 use crate::base::parallel;
@@ -13,45 +14,59 @@ use crate::physics::{BodyInput, Flight, InputKind, World, first_static_touch, fi
 use crate::protocol::{BodyIndex, Cluster, Dynamics, Response, ResponseInput};
 use crate::rigid::Local;
 use crate::rigid::cluster_contacts::{self, Workspace};
+use crate::rigid::track_end::TrackEnd;
 
 thread_local! {
-    /// Work space. What survives a call changes no answer.
+    /// Scratch buffers. What survives a call changes no answer.
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 
-/// Work space of those whom a pool helps: on whichever of its threads they go on, they find it again.
-static HELPED: Mutex<Vec<Workspace>> = Mutex::new(Vec::new());
+/// Scratch buffers for calls inside the rayon pool: a thread-local would not be found again after a steal.
+static POOL_WORKSPACES: Mutex<Vec<Workspace>> = Mutex::new(Vec::new());
 
-/// Gives back the work space of those whom a pool has helped: the pool is no more.
+/// Frees the scratch buffers of a pool that does not exist any more.
 pub(crate) fn clear_pool_workspaces() {
-    lock(&HELPED).clear();
+    lock(&POOL_WORKSPACES).clear();
 }
 
-/// Does something that needs work space.
+/// Runs something that needs scratch buffers.
 fn with_workspace<R>(work: impl FnOnce(&mut Workspace) -> R) -> R {
     if !parallel::in_pool() {
         return WORKSPACE.with_borrow_mut(work);
     }
-    // A thread that waits for others of its pool may take up the work of somebody else.
-    let mut space = lock(&HELPED).pop().unwrap_or_default();
+    // A thread that waits for others of its pool may take up another task, which needs buffers of its own.
+    let mut space = lock(&POOL_WORKSPACES).pop().unwrap_or_default();
     let done = work(&mut space);
-    lock(&HELPED).push(space);
+    lock(&POOL_WORKSPACES).push(space);
     done
 }
 
-/// The rigid bodies of a world; with islands, those bodies that stay in contact are solved together.
+/// The rigid bodies of a world; with islands, bodies that stay in contact are solved together.
 #[derive(Clone)]
 pub struct RigidModel {
     /// The scene made ready to simulate.
     pub world: Arc<World>,
     /// Advances islands, if bodies are grouped into islands.
     pub islands: Option<Arc<IslandModel>>,
+    /// Ticks at which any cluster has responded to contacts, for the watchdog.
+    responded: Arc<AtomicU64>,
 }
 
 impl RigidModel {
     /// Bodies that are all treated one by one.
     pub fn new(world: Arc<World>) -> Self {
-        RigidModel { world, islands: None }
+        RigidModel { world, islands: None, responded: Arc::default() }
+    }
+
+    /// The same, with islands.
+    pub fn with_islands(self, islands: Option<Arc<IslandModel>>) -> Self {
+        RigidModel { islands, ..self }
+    }
+
+    /// How often any cluster has responded to contacts at a tick. Grows as long as responses are computed, however slow
+    /// the machine is.
+    pub fn ticks_responded(&self) -> u64 {
+        self.responded.load(Relaxed)
     }
 }
 
@@ -60,6 +75,7 @@ impl Dynamics for RigidModel {
     type Cache = ContactCache;
     type Ghost = <Local as ContactModel>::Ghost;
     type Input = BodyInput;
+    type SharedTick = TrackEnd;
 
     fn same_ghost(a: &Self::Ghost, b: &Self::Ghost) -> bool {
         Local::same_ghost(a, b)
@@ -77,8 +93,8 @@ impl Dynamics for RigidModel {
 
     fn first_own_touch(&self, cluster: &[(BodyIndex, Flight)], from: Tick, to: Tick) -> Option<Tick> {
         let mut earliest = Earliest { from, to: Some(to), found: None };
-        for (place, flight) in cluster {
-            let body = &self.world.bodies[*place as usize];
+        for (body, flight) in cluster {
+            let body = &self.world.bodies[*body as usize];
             earliest.look(|last| first_static_touch(&self.world, (body, flight), from, last));
         }
         let of = |at: usize| (&self.world.bodies[cluster[at].0 as usize], &cluster[at].1);
@@ -91,7 +107,7 @@ impl Dynamics for RigidModel {
             return earliest.found;
         }
         let bounds: Vec<Aabb> =
-            cluster.iter().map(|(place, flight)| self.bounds(*place, flight, from, to)).collect();
+            cluster.iter().map(|(body, flight)| self.bounds(*body, flight, from, to)).collect();
         with_workspace(|space| {
             for &(a, b) in space.neighbours.within(&bounds) {
                 earliest.look(|last| first_touch(&self.world, of(a as usize), of(b as usize), from, last));
@@ -108,27 +124,28 @@ impl Dynamics for RigidModel {
         to: Tick,
     ) -> Option<Tick> {
         let (a, b) = if a.0 < b.0 { (a, b) } else { (b, a) };
-        let of = |(place, flight)| (&self.world.bodies[place as usize], flight);
+        let of = |(body, flight)| (&self.world.bodies[body as usize], flight);
         first_touch(&self.world, of(a), of(b), from, to)
     }
 
     fn respond(&self, tick: Tick, input: &ResponseInput<RigidModel>) -> Response<RigidModel> {
+        self.responded.fetch_add(1, Relaxed);
         with_workspace(|space| cluster_contacts::respond(self, tick, input, space))
     }
 
-    fn target(action: &BodyInput) -> BodyIndex {
-        action.body
+    fn target(input: &BodyInput) -> BodyIndex {
+        input.body
     }
 
     fn apply_inputs(
         &self,
         tick: Tick,
         cluster: &mut Cluster<RigidModel>,
-        actions: &[(u64, BodyInput)],
+        inputs: &[(u64, BodyInput)],
     ) -> Vec<(BodyIndex, Option<Flight>)> {
-        let mut news: Vec<(BodyIndex, Option<Flight>)> = Vec::new();
-        for (_, BodyInput { body, kind }) in actions {
-            let flight = match (cluster.binary_search_by_key(body, |(place, _)| *place), kind) {
+        let mut changed: Vec<(BodyIndex, Option<Flight>)> = Vec::new();
+        for (_, BodyInput { body, kind }) in inputs {
+            let flight = match (cluster.binary_search_by_key(body, |(own, _)| *own), kind) {
                 (Ok(at), kind) => match self.world.acted_on(tick, *body, &cluster[at].1, kind) {
                     Some(flight) => {
                         cluster[at].1 = flight;
@@ -146,14 +163,14 @@ impl Dynamics for RigidModel {
                 }
                 (Err(_), _) => continue,
             };
-            news.retain(|(place, _)| place != body);
-            news.push((*body, flight));
+            changed.retain(|(other, _)| other != body);
+            changed.push((*body, flight));
         }
-        news
+        changed
     }
 }
 
-/// The earliest of several ticks, each looked for only below the earliest found so far.
+/// The earliest of several ticks, each searched for only below the earliest found so far.
 struct Earliest {
     from: Tick,
     /// The last tick that is still of interest.

@@ -65,7 +65,7 @@ impl ClusterDirectory for EntityDirectory {
         fits
     }
 
-    fn offer(&self, entity: EntityId) {
+    fn release(&self, entity: EntityId) {
         lock(&self.retired).push(entity);
     }
 

@@ -36,7 +36,7 @@ impl FlightLog {
     }
 
     /// Makes room for one more body, which has yet to take off. One caller at a time.
-    pub fn make_room(&self) {
+    pub fn add_body(&self) {
         let last = self.shelves.count().checked_sub(1).map(|last| &self.shelves[last]);
         if let Some(mut shelf) = last.map(lock).filter(|shelf| shelf.len() < SHELF) {
             return shelf.push(Flights::new());
@@ -46,14 +46,14 @@ impl FlightLog {
         self.shelves.push(Mutex::new(shelf));
     }
 
-    /// Takes back the flights of a body that begin after `tick`.
-    pub fn land(&self, body: BodyIndex, tick: Tick) {
+    /// Removes the flights of a body that begin after `tick`.
+    pub fn retract(&self, body: BodyIndex, tick: Tick) {
         self.with(body, |flights| flights.retain(|(from, _)| *from <= tick));
     }
 
     /// Flights that begin at certain ticks; none where a body is no more from then on. Neighbours in the list of bodies
     /// should come one after the other.
-    pub fn take_off(&self, departures: impl Iterator<Item = (BodyIndex, Tick, Option<Flight>)>) {
+    pub fn start(&self, departures: impl Iterator<Item = (BodyIndex, Tick, Option<Flight>)>) {
         let mut open: Option<(usize, MutexGuard<Vec<Flights>>)> = None;
         for (body, tick, flight) in departures {
             let (number, at) = (body as usize / SHELF, body as usize % SHELF);

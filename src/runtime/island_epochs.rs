@@ -22,19 +22,19 @@ pub struct IslandEpochs {
 impl IslandEpochs {
     /// Nothing is decided yet.
     pub fn new(world: &World, islands: &IslandModel) -> Self {
-        let log = MembershipLog::new(islands.settings().epoch, islands.groups_max());
+        let log = MembershipLog::new(islands.settings().epoch_ticks, islands.islands_max());
         let decider = Mutex::new(IslandDetector::new(world, islands));
         IslandEpochs { membership: log, bodies: world.bodies.len() as u32, decider }
     }
 
     /// Decides what can be decided. All frames up to `gvt` have been taken.
-    pub(crate) fn look(&self, world: &World, log: &FlightLog, gvt: Tick) {
+    pub(crate) fn decide(&self, world: &World, log: &FlightLog, gvt: Tick) {
         let mut decider = lock(&self.decider);
         while self.membership.next() <= gvt {
             let tick = self.membership.next();
             let states: Vec<BodyState> =
                 log.frame(world, tick).bodies.iter().map(|(_, state)| *state).collect();
-            self.membership.decide(self.change(decider.decide(world, tick, &states)));
+            self.membership.decide(self.change(decider.detect(world, tick, &states)));
         }
     }
 
@@ -44,8 +44,8 @@ impl IslandEpochs {
             let to = island.map_or(EntityId(body), |island| self.entity_of(island));
             (body, to)
         });
-        let clusters = change.crews.into_iter().map(|(island, cluster)| (self.entity_of(island), cluster));
-        MembershipChange { moves: moves.collect(), clusters: clusters.collect() }
+        let islands = change.members.into_iter().map(|(island, cluster)| (self.entity_of(island), cluster));
+        MembershipChange { moves: moves.collect(), islands: islands.collect() }
     }
 
     /// The entity of an island. Islands with neighbouring numbers are the ones in use, so they are spread over the

@@ -1,35 +1,34 @@
-//! How far everybody has come, in shared memory, and the minimum of it: global virtual time.
+//! The GVT service of one process: a histogram of local virtual times over a ring of ticks, in shared memory.
 //!
-//! A histogram of local virtual times over a ring of ticks. Moving adds at the new place before it takes away at
-//! the old one, so every entity is visible in at least one slot at every instant. The minimum is found by an
-//! ascending scan from the last known one. The scan is sound although it takes time: whoever is found to have
-//! fallen behind it was cut back by a message of somebody who, at that input, stood no higher, and so on down to
-//! somebody below the start of the scan, which nobody can be.
+//! Moving an LVT adds it at the new tick before it is removed at the old one, so every entity is visible in at least one
+//! slot at every instant. The minimum is found by an ascending scan from the last known one. The scan is sound although
+//! it takes time: an entity that is found behind it was rolled back by a message of another entity whose LVT, at that
+//! moment, was no higher, and so on down to an entity below the start of the scan, where there is none.
 //!
-//! Who acts from outside stands nowhere, so a scan must not be under way while he is let in: [`LvtHistogram::pin`].
+//! An external input has no LVT, so it must not be admitted while a scan runs: [`GvtService::pin`].
 
 use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 
 use crate::base::sync::{AtomicBool, AtomicU32, AtomicU64, spin_loop};
 use crate::base::time::Tick;
-use crate::protocol::VirtualTimes;
+use crate::protocol::{GvtService, VirtualTimes};
 
-/// LvtHistogram of all entities, and global virtual time.
+/// Local virtual times of all entities, and global virtual time.
 pub struct LvtHistogram {
     slots: Box<[AtomicU32]>,
     gvt: AtomicU64,
     lvt_min: AtomicU64,
     scanning: AtomicBool,
-    /// Global virtual time is not published beyond this: somebody has yet to take the frames up to here.
+    /// GVT is not published beyond this tick: frames up to here have yet to be taken.
     ceiling: AtomicU64,
-    window: u64,
-    /// Global virtual time stays so many ticks behind the lowest local virtual time.
-    history: u64,
+    window_ticks: u64,
+    /// GVT stays this many ticks behind the lowest LVT.
+    history_ticks: u64,
     last_tick: Tick,
 }
 
 impl Clone for LvtHistogram {
-    /// As they are at this input, for those who look at one input at a time.
+    /// As it is at this moment, for a model that looks at one moment at a time.
     fn clone(&self) -> Self {
         LvtHistogram {
             slots: self.slots.iter().map(|slot| AtomicU32::new(slot.load(SeqCst))).collect(),
@@ -43,10 +42,10 @@ impl Clone for LvtHistogram {
 }
 
 impl LvtHistogram {
-    /// All of `entities` at tick 0. Nobody will ever be counted more than `window` ticks above the lowest, and
-    /// `history` ticks below that are kept unsettled.
-    pub fn new(entities: u32, window: u64, history: u64, last_tick: Tick) -> Self {
-        let len = (window + history + 2).next_power_of_two() as usize;
+    /// `entities` entities at tick 0. No LVT will ever be more than `window_ticks` above the lowest, and
+    /// `history_ticks` below that are kept open.
+    pub fn new(entities: u32, window_ticks: u64, history_ticks: u64, last_tick: Tick) -> Self {
+        let len = (window_ticks + history_ticks + 2).next_power_of_two() as usize;
         let slots: Box<[AtomicU32]> = (0..len).map(|_| AtomicU32::new(0)).collect();
         slots[0].store(entities, SeqCst);
         LvtHistogram {
@@ -55,66 +54,68 @@ impl LvtHistogram {
             lvt_min: AtomicU64::new(0),
             scanning: AtomicBool::new(false),
             ceiling: AtomicU64::new(last_tick),
-            window,
-            history,
+            window_ticks,
+            history_ticks,
             last_tick,
         }
     }
 
-    /// Everything up to this tick is settled for ever.
+    /// How many LVTs are counted at a tick above GVT.
+    pub fn at(&self, tick: Tick) -> u32 {
+        self.slot(tick).load(SeqCst)
+    }
+
+    /// How far a scan may go.
+    fn limit(&self) -> Tick {
+        (self.ceiling.load(SeqCst) + self.history_ticks).min(self.last_tick)
+    }
+
+    fn slot(&self, tick: Tick) -> &AtomicU32 {
+        &self.slots[tick as usize & (self.slots.len() - 1)]
+    }
+}
+
+impl GvtService for LvtHistogram {
     #[inline]
-    pub fn gvt(&self) -> Tick {
+    fn gvt(&self) -> Tick {
         self.gvt.load(SeqCst)
     }
 
-    /// How far the run has come.
     #[inline]
-    pub fn times(&self) -> VirtualTimes {
-        // In this order: global virtual time never passes the lowest of all.
+    fn times(&self) -> VirtualTimes {
+        // In this order: GVT never passes the lowest LVT.
         let gvt = self.gvt();
         VirtualTimes { gvt, lvt_min: self.lvt_min.load(SeqCst).max(gvt) }
     }
 
-    /// Moves one entity. Says whether it may have been the last at the minimum.
     #[inline]
-    pub fn shift(&self, from: Tick, to: Tick) -> bool {
-        self.add(to);
-        self.remove(from)
-    }
-
-    /// Counts one more. Only for somebody brought in by one who is counted no higher, or held no higher.
-    #[inline]
-    pub fn add(&self, at: Tick) {
+    fn add(&self, at: Tick) {
         self.slot(at).fetch_add(1, SeqCst);
     }
 
-    /// Counts one less. Says whether that may have been the last at the minimum.
     #[inline]
-    pub fn remove(&self, from: Tick) -> bool {
+    fn remove(&self, from: Tick) -> bool {
         let left = self.slot(from).fetch_sub(1, SeqCst) - 1;
-        debug_assert!(left != u32::MAX, "nobody was counted at {from}");
+        debug_assert!(left != u32::MAX, "no LVT is counted at {from}");
         left == 0 && from <= self.lvt_min.load(SeqCst)
     }
 
-    /// Lets somebody in from outside who is about to act at `tick`: global virtual time will not pass that tick
-    /// before the tick that is returned has been left again. An error, with global virtual time, if it has
-    /// passed already. Call [`LvtHistogram::advance`] afterwards: a scan may have been put off.
-    pub fn pin(&self, tick: Tick) -> Result<Tick, Tick> {
+    fn pin(&self, tick: Tick) -> Result<Tick, Tick> {
         while self.scanning.swap(true, SeqCst) {
             spin_loop();
         }
         let gvt = self.gvt();
-        let held = tick.min(gvt + self.window);
+        let pinned = tick.min(gvt + self.window_ticks);
         if tick >= gvt {
-            self.add(held);
+            self.add(pinned);
         }
         self.scanning.store(false, SeqCst);
-        if tick >= gvt { Ok(held) } else { Err(gvt) }
+        if tick >= gvt { Ok(pinned) } else { Err(gvt) }
     }
 
-    /// Looks for a higher minimum; the new one if there is one. Only one caller scans at a time; a caller that
-    /// finds another scanning may leave, because that one looks again when it is done.
-    pub fn advance(&self) -> Option<VirtualTimes> {
+    /// One caller scans at a time. A caller that finds another one scanning may leave, because that one looks again
+    /// when it is done.
+    fn advance(&self) -> Option<VirtualTimes> {
         let mut raised = None;
         loop {
             if self.scanning.swap(true, SeqCst) {
@@ -128,46 +129,31 @@ impl LvtHistogram {
             }
             // At the end nothing more can come; but the frames up to there have yet to be taken.
             let ceiling = self.ceiling.load(SeqCst);
-            let settled =
-                if at == self.last_tick { ceiling.min(at) } else { at.saturating_sub(self.history) };
+            let committed =
+                if at == self.last_tick { ceiling.min(at) } else { at.saturating_sub(self.history_ticks) };
             self.lvt_min.store(at, SeqCst);
-            if settled > start {
-                self.gvt.store(settled, SeqCst);
+            if committed > start {
+                self.gvt.store(committed, SeqCst);
             }
-            if at > before || settled > start {
-                raised = Some(VirtualTimes { gvt: settled.max(start), lvt_min: at });
+            if at > before || committed > start {
+                raised = Some(VirtualTimes { gvt: committed.max(start), lvt_min: at });
             }
             self.scanning.store(false, SeqCst);
-            // Somebody may have left the minimum or raised the ceiling while we scanned, and gone away because we did.
+            // An entity may have left the minimum, or the ceiling been raised, while this scan ran: its caller has gone
+            // away because of this scan.
             if at >= self.limit() || self.slot(at).load(SeqCst) != 0 {
                 return raised;
             }
         }
     }
 
-    /// Lets global virtual time be published up to `tick`. Call [`LvtHistogram::advance`] afterwards.
-    pub fn set_ceiling(&self, tick: Tick) {
+    fn set_ceiling(&self, tick: Tick) {
         self.ceiling.store(tick, SeqCst);
     }
 
-    /// How far a scan may go.
-    fn limit(&self) -> Tick {
-        (self.ceiling.load(SeqCst) + self.history).min(self.last_tick)
-    }
-
-    /// The highest tick at which anybody is counted, up to `window` above the lowest.
-    pub fn farthest(&self, window: u64) -> Tick {
+    fn farthest(&self, window: u64) -> Tick {
         let lvt_min = self.times().lvt_min;
         let above = (1..=window).rev().map(|ahead| lvt_min + ahead);
         above.into_iter().find(|tick| self.slot(*tick).load(Relaxed) != 0).unwrap_or(lvt_min)
-    }
-
-    /// How many are counted at a tick that is not settled.
-    pub fn at(&self, tick: Tick) -> u32 {
-        self.slot(tick).load(SeqCst)
-    }
-
-    fn slot(&self, tick: Tick) -> &AtomicU32 {
-        &self.slots[tick as usize & (self.slots.len() - 1)]
     }
 }

@@ -33,7 +33,7 @@ impl MembershipLog {
 }
 
 impl Membership for MembershipLog {
-    fn epoch(&self) -> u64 {
+    fn epoch_ticks(&self) -> u64 {
         self.epoch
     }
 

@@ -11,6 +11,7 @@ pub mod island_epochs;
 pub mod lvt_histogram;
 pub(crate) mod lvt_waiters;
 pub mod membership_log;
+pub(crate) mod network;
 pub mod shared;
 pub mod shared_tvht;
 pub mod stats;

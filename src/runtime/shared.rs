@@ -3,12 +3,14 @@
 
 use crate::base::time::Tick;
 use crate::physics::{Flight, InputKind, World};
-use crate::protocol::{BodyIndex, Dynamics, Entity, EntityId, Grid, Limits, Outbox};
+use crate::protocol::{
+    BodyIndex, ClusterDirectory, Context, Dynamics, Entity, EntityId, Grid, GvtService, Limits, Membership,
+};
 use crate::rigid::RigidModel;
 use crate::runtime::density::{Density, WIDEST};
 use crate::runtime::directory::EntityDirectory;
 use crate::runtime::flight_log::FlightLog;
-use crate::runtime::inputs::Entry;
+use crate::runtime::inputs::QueuedInput;
 use crate::runtime::island_epochs::IslandEpochs;
 use crate::runtime::lvt_histogram::LvtHistogram;
 use crate::runtime::shared_tvht::{Lane, SharedTable};
@@ -61,16 +63,18 @@ pub struct Shared {
     pub grid: Grid,
     /// The hash table in shared memory.
     pub table: SharedTable<RigidModel>,
-    /// Who has come how far.
-    pub lvt_histogram: LvtHistogram,
+    /// Local virtual times and GVT.
+    pub gvt: Box<dyn GvtService>,
     /// Flights for the frames.
     pub log: FlightLog,
     /// How far entities may run ahead at most.
     pub limits: Limits,
     /// How far they may at present.
     pub throttle: Throttle,
-    /// Who is how large, if entities recluster by themselves.
-    pub directory: Option<EntityDirectory>,
+    /// On which arbiter each entity runs, and how many bodies it has.
+    pub directory: EntityDirectory,
+    /// Whether entities recluster by themselves.
+    pub reclusters: bool,
     /// Who lives where from when on, if that is part of the result.
     pub epochs: Option<IslandEpochs>,
     /// The bodies of each entity at the start.
@@ -87,7 +91,7 @@ impl Shared {
         model: &RigidModel,
         tuning: &Tuning,
         cores: usize,
-        known: &[Entry],
+        known: &[QueuedInput],
     ) -> (Self, Vec<Entity<RigidModel>>) {
         let world = &model.world;
         let scene = world.bodies.at_start().len();
@@ -109,8 +113,8 @@ impl Shared {
             last_tick: world.time.last_tick,
             alone_until: Tick::MAX,
         };
-        let directory = (tuning.cluster == 0)
-            .then(|| EntityDirectory::new(clusters.iter().map(|cluster| Some(cluster.len())), scene as u32));
+        let directory =
+            EntityDirectory::new(clusters.iter().map(|cluster| Some(cluster.len())), scene as u32);
         // Groups have entities of their own, which take no part in regrouping.
         let epochs = model.islands.as_deref().map(|islands| IslandEpochs::new(world, islands));
         let free = clusters.len();
@@ -129,10 +133,11 @@ impl Shared {
         let population = (clusters.len() + late) as u32;
         let shared = Shared {
             directory,
+            reclusters: tuning.cluster == 0,
             epochs,
             table: SharedTable::new(grid.clone()),
             grid,
-            lvt_histogram: LvtHistogram::new(population, window, tuning.history, world.time.last_tick),
+            gvt: Box::new(LvtHistogram::new(population, window, tuning.history, world.time.last_tick)),
             log: FlightLog::new(world),
             limits,
             throttle: Throttle::new(limits, tuning.history_bytes),
@@ -141,7 +146,7 @@ impl Shared {
             home_entities,
             model: model.clone(),
         };
-        shared.lvt_histogram.set_ceiling(shared.ceiling(world.time.last_tick));
+        shared.gvt.set_ceiling(shared.ceiling(world.time.last_tick));
         let entities = shared.entities(known);
         (shared, entities)
     }
@@ -152,7 +157,7 @@ impl Shared {
     }
 
     /// The entities at the start of the run, with everything that is known to be done to them.
-    fn entities(&self, known: &[Entry]) -> Vec<Entity<RigidModel>> {
+    fn entities(&self, known: &[QueuedInput]) -> Vec<Entity<RigidModel>> {
         let start = |place: &BodyIndex| {
             let origin = self.model.world.bodies[*place as usize].start;
             (*place, Flight { since: 0, origin })
@@ -160,7 +165,7 @@ impl Shared {
         let clusters = self.clusters.iter().enumerate();
         let entity = |(at, cluster): (usize, &Vec<BodyIndex>)| {
             let entity = Entity::new(EntityId(at as u32), cluster.iter().map(start).collect());
-            if at < self.free { entity } else { entity.of_group() }
+            if at < self.free { entity } else { entity.of_island() }
         };
         let mut entities: Vec<Entity<RigidModel>> = clusters.map(entity).collect();
         for entry in known {
@@ -168,18 +173,18 @@ impl Shared {
                 entities.push(self.spawned(0, entry));
                 continue;
             }
-            let home_entity = self.home_entity(entry.action.body).0 as usize;
-            // Nothing has been done yet that could be taken back.
-            entities[home_entity].act(entry.tick, entry.number, entry.action, &mut Outbox::default());
+            let home_entity = self.home_entity(entry.input.body).0 as usize;
+            let entity = entities[home_entity].clone();
+            entities[home_entity] = entity.with_input(entry.tick, entry.number, entry.input);
         }
         entities
     }
 
     /// The entity of a body that comes into being during the run, to be counted at `base`.
-    pub(crate) fn spawned(&self, base: Tick, entry: &Entry) -> Entity<RigidModel> {
-        self.log.make_room();
-        let home_entity = (entry.tick, entry.number, entry.action);
-        Entity::spawning(self.home_entity(entry.action.body), base, home_entity)
+    pub(crate) fn spawned(&self, base: Tick, entry: &QueuedInput) -> Entity<RigidModel> {
+        self.log.add_body();
+        let home_entity = (entry.tick, entry.number, entry.input);
+        Entity::spawning(self.home_entity(entry.input.body), base, home_entity)
     }
 
     /// The entity a body was born in: who knows where it is now. Bodies that come late have one of their own.
@@ -188,24 +193,20 @@ impl Shared {
         self.home_entities.get(body as usize).copied().unwrap_or_else(late)
     }
 
-    /// Does what a handler wants done with the log and the lvt_histogram; messages are the caller's. Says whether
-    /// global virtual time may have moved.
-    pub fn apply(&self, out: &mut Outbox<RigidModel>) -> bool {
-        for (body, tick) in out.flights_retracted.drain(..) {
-            self.log.land(body, tick);
+    /// What an entity may know when it is polled now.
+    pub fn context(&self) -> Context<'_> {
+        Context {
+            times: self.gvt.times(),
+            limits: self.throttle.limits(),
+            directory: self.reclusters.then_some(&self.directory as &dyn ClusterDirectory),
+            membership: self.epochs.as_ref().map(|epochs| &epochs.membership as &dyn Membership),
         }
-        self.log.take_off(out.flights_started.drain(..));
-        let Some((from, to)) = out.counted.take() else { return false };
-        if let Some(to) = to {
-            self.lvt_histogram.add(to);
-        }
-        from.is_some_and(|from| self.lvt_histogram.remove(from))
     }
 }
 
 /// Whether an input brings a body into being.
-pub(crate) fn is_spawn(entry: &Entry) -> bool {
-    matches!(entry.action.kind, InputKind::Spawn(_))
+pub(crate) fn is_spawn(entry: &QueuedInput) -> bool {
+    matches!(entry.input.kind, InputKind::Spawn(_))
 }
 
 /// The clusters at the start, by entity, bodies in ascending order: a heap in the first, or neighbours along a

@@ -12,9 +12,8 @@ use serde::Serialize;
 
 use crate::base::time::Tick;
 use crate::physics::Flight;
-use crate::protocol::{Dynamics, Entity, Entry, Message};
+use crate::protocol::{Dynamics, Entity, Entry, GvtService, Message};
 use crate::rigid::RigidModel;
-use crate::runtime::lvt_histogram::LvtHistogram;
 use crate::runtime::shared::Shared;
 
 /// What was counted in a speculative run.
@@ -37,37 +36,37 @@ pub struct RunStats {
 /// Messages that were handled, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Messages {
-    /// Entity to entity: a contact.
+    /// Entity to entity: a contact (event).
     pub events: u64,
-    /// Entity to entity: a contact that is not.
+    /// Entity to entity: an event is cancelled (antievent).
     pub antievents: u64,
-    /// Entity to entity: a ghost.
-    pub ghosts: u64,
-    /// Entity to entity: bodies handed over.
-    pub joins: u64,
-    /// Entity to entity: an answer to one of these.
-    pub answers: u64,
+    /// Entity to entity: a ghost update.
+    pub ghost_updates: u64,
+    /// Entity to entity: bodies that migrate.
+    pub migrations: u64,
+    /// Entity to entity: an acknowledgement of one of these.
+    pub acks: u64,
     /// An entity to itself: step on when the mailbox is empty.
     pub self_steps: u64,
-    /// Entities woken because global virtual time has reached what they waited for.
+    /// Wake-ups: entities resumed because global virtual time has reached the tick they waited for.
     pub wake_ups: u64,
-    /// Bucket to bucket: a plan on its way through the table. None if the table is in shared memory.
-    pub requests: u64,
-    /// To a bucket: the request that held it has gone through.
+    /// Bucket to bucket: a table request on its way through the table. None if the table is in shared memory.
+    pub table_requests: u64,
+    /// To a bucket: the table request that locked it has gone through.
     pub unlocks: u64,
-    /// Bucket to entity: the table's answer to a plan.
-    pub table_answers: u64,
+    /// Bucket to entity: the reply to a table request.
+    pub table_replies: u64,
 }
 
 impl Messages {
     /// Messages from entity to entity.
     pub fn between_entities(&self) -> u64 {
-        self.events + self.antievents + self.ghosts + self.joins + self.answers
+        self.events + self.antievents + self.ghost_updates + self.migrations + self.acks
     }
 
     /// Messages to and from buckets.
     pub fn of_table(&self) -> u64 {
-        self.requests + self.unlocks + self.table_answers
+        self.table_requests + self.unlocks + self.table_replies
     }
 }
 
@@ -110,7 +109,7 @@ pub struct CoreUse {
 pub struct MemoryUse {
     /// Segments in the histories of all entities.
     pub segments_peak: u64,
-    /// Bytes they took: their number times the average of a sample. Standings they share are left out.
+    /// Bytes they took: their number times the average of a sample. Ghost states they share are left out.
     pub history_bytes: u64,
     /// Entries in the table: a track has one for every cell that it passes.
     pub table_entries_peak: u64,
@@ -153,13 +152,13 @@ const WEIGHED_MAX: u64 = 1 << 12;
 pub(crate) struct CoreCounters {
     events: Count,
     antievents: Count,
-    ghosts: Count,
-    joins: Count,
-    answers: Count,
+    ghost_updates: Count,
+    migrations: Count,
+    acks: Count,
     self_steps: Count,
-    requests: Count,
+    table_requests: Count,
     unlocks: Count,
-    table_answers: Count,
+    table_replies: Count,
     handled: Count,
     steps: Count,
     ahead: Count,
@@ -177,9 +176,9 @@ impl CoreCounters {
         match message {
             Message::Event { .. } => self.events.add(1),
             Message::Antievent { .. } => self.antievents.add(1),
-            Message::GhostUpdate { .. } => self.ghosts.add(1),
-            Message::Migrate { .. } => self.joins.add(1),
-            Message::Ack { .. } => self.answers.add(1),
+            Message::GhostUpdate { .. } => self.ghost_updates.add(1),
+            Message::Migrate { .. } => self.migrations.add(1),
+            Message::Ack { .. } => self.acks.add(1),
         }
     }
 
@@ -192,14 +191,14 @@ impl CoreCounters {
         self.self_steps.add(1);
     }
 
-    pub fn table_answered(&self) {
+    pub fn table_replied(&self) {
         self.handled.add(1);
-        self.table_answers.add(1);
+        self.table_replies.add(1);
     }
 
-    pub fn request(&self) {
+    pub fn table_requested(&self) {
         self.handled.add(1);
-        self.requests.add(1);
+        self.table_requests.add(1);
     }
 
     pub fn unlock(&self) {
@@ -254,11 +253,6 @@ impl CoreCounters {
         core_counters
     }
 
-    /// Steps written so far.
-    pub fn steps(&self) -> u64 {
-        self.steps.get()
-    }
-
     /// Messages handled so far.
     pub fn handled(&self) -> u64 {
         self.handled.get()
@@ -283,7 +277,7 @@ impl GvtStats {
     /// Global virtual time has been raised to `gvt`.
     pub fn note<'a>(
         &self,
-        lvt_histogram: &LvtHistogram,
+        gvt_service: &dyn GvtService,
         window: u64,
         gvt: Tick,
         core_counters: impl Iterator<Item = &'a CoreCounters>,
@@ -292,7 +286,7 @@ impl GvtStats {
         if !round.is_multiple_of(window.div_ceil(TICKS_PER_LOOK)) {
             return;
         }
-        let lag = lvt_histogram.farthest(window).saturating_sub(gvt);
+        let lag = gvt_service.farthest(window).saturating_sub(gvt);
         self.looked.fetch_add(1, Relaxed);
         self.lag_sum.fetch_add(lag, Relaxed);
         self.lag_max.fetch_max(lag, Relaxed);
@@ -385,13 +379,13 @@ impl Messages {
     fn count(&mut self, core_counters: &CoreCounters) {
         self.events += core_counters.events.get();
         self.antievents += core_counters.antievents.get();
-        self.ghosts += core_counters.ghosts.get();
-        self.joins += core_counters.joins.get();
-        self.answers += core_counters.answers.get();
+        self.ghost_updates += core_counters.ghost_updates.get();
+        self.migrations += core_counters.migrations.get();
+        self.acks += core_counters.acks.get();
         self.self_steps += core_counters.self_steps.get();
-        self.requests += core_counters.requests.get();
+        self.table_requests += core_counters.table_requests.get();
         self.unlocks += core_counters.unlocks.get();
-        self.table_answers += core_counters.table_answers.get();
+        self.table_replies += core_counters.table_replies.get();
     }
 }
 

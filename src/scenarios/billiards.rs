@@ -16,9 +16,9 @@ const BALL_KG: f64 = 0.17;
 const TABLE_HALF_M: [f64; 2] = [1.27, 0.635];
 /// A larger rack gets a larger table.
 const ROWS_ON_TABLE: f64 = 10.0;
-/// How far a ball may be off its place in the rack: no two breaks are alike.
+/// How far a ball may be off its position in the rack, so that no two breaks are alike, metres.
 const JITTER_M: f64 = 1e-5;
-/// Distance of the places in the rack beyond a ball's diameter; wide enough for the jitter of both neighbours.
+/// Distance of positions in the rack beyond a ball's diameter; wide enough for the jitter of both neighbours.
 const RACK_GAP_M: f64 = 4e-5;
 /// Top of the cushions above the cloth, metres.
 const CUSHION_TOP_M: f64 = 0.05;
@@ -54,10 +54,10 @@ pub(super) fn build(settings: &Settings) -> Result<Scene, SceneError> {
     scene.bodies.push(cue);
     let mut random = SplitMix64::new(settings.seed);
     let pitch = 2.0 * RADIUS_M + RACK_GAP_M;
-    let places = (0..rows).flat_map(|row| (0..=row).map(move |place| (row, place)));
-    for (index, (row, place)) in places.take(racked).enumerate() {
+    let positions = (0..rows).flat_map(|row| (0..=row).map(move |column| (row, column)));
+    for (index, (row, column)) in positions.take(racked).enumerate() {
         let x = half_length * 0.5 + row as f64 * pitch * (0.75_f64).sqrt() + random.symmetric() * JITTER_M;
-        let z = (place as f64 - row as f64 * 0.5) * pitch + random.symmetric() * JITTER_M;
+        let z = (column as f64 - row as f64 * 0.5) * pitch + random.symmetric() * JITTER_M;
         let number = RACK[index % RACK.len()];
         let mut ball = ball(number, [x, RADIUS_M, z]);
         ball.name = (racked <= RACK.len()).then(|| format!("ball {number}"));

@@ -1,4 +1,4 @@
-//! `bouncing`: elastic balls in a closed box, so many that they meet all the time.
+//! `bouncing`: elastic balls in a closed box, dense enough that they collide all the time.
 
 use super::Parameter;
 use super::gas::{ElasticBox, cube_root_up};
@@ -51,7 +51,7 @@ fn fitting(
         return Ok(elastic_box);
     }
     let fits = |n: &usize| room_for(*n).has_room();
-    // Below, only whole cubes need a look: fewer balls in the same number of cells have no more room each.
+    // Below, only whole cubes need a check: fewer balls in the same number of cells have no larger cells.
     let side = cube_root_up(bodies);
     let below = (1..side).rev().map(|side| side.pow(3)).find(fits);
     let above = (bodies + 1..=side.pow(3)).find(fits);

@@ -85,7 +85,7 @@ pub(super) fn build_four_way(settings: &Settings) -> Result<Scene, SceneError> {
     Ok(scene)
 }
 
-/// A place along the deck: where it is, and how it is turned. Its x points along the deck, its y up.
+/// A frame of reference along the deck: position and orientation. Its x points along the deck, its y up.
 #[derive(Clone, Copy)]
 struct Frame {
     at: Vec3,
@@ -181,7 +181,7 @@ impl Builder<'_> {
         beams[0]
     }
 
-    /// Joins the beams of two sections; `between` is where they meet.
+    /// Joins the beams of two sections; `between` is their common end.
     fn link(&mut self, before: usize, after: usize, between: &Frame) {
         for (beam, z) in [-1.0, 1.0].into_iter().enumerate() {
             let at = between.point(Vec3::new(0.0, 0.0, z * HALF_WIDTH_M));

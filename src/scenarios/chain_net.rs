@@ -16,10 +16,10 @@ const ROW_M: f64 = 0.075;
 const LEAN: f64 = std::f64::consts::FRAC_PI_6;
 /// Rows and rings per row of the full net.
 const SHAPE: (usize, usize) = (49, 76);
-/// Sharing that keeps links from slipping through each other where workers meet.
+/// Depth of sharing that keeps rings from slipping through each other at the borders between workers.
 const GAMMA: u32 = 3;
 
-/// The largest whole net of at most so many links that has the proportions of the full one.
+/// Rows and rings per row of the largest whole net of at most `links` rings with the proportions of the full one.
 pub(super) fn build(settings: &Settings) -> Result<Scene, SceneError> {
     let mut scene = Scene { gravity: EARTH, ticks_per_second: 480.0, ticks_per_frame: 8, ..Scene::default() };
     scene.materials.insert("steel".to_owned(), Material { density: 7800.0, ..material(0.3, 0.0) });

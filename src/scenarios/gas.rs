@@ -11,7 +11,7 @@ const FLAT_BODIES: usize = 65_536;
 const FLAT_CELLS: [usize; 3] = [64, 64, 16];
 /// Largest velocity component, m/s.
 const SPEED_MAX: f64 = 5.0;
-/// Share of the free room in a cell that a ball may be off its centre.
+/// How far a ball may be off the centre of its cell, as a share of the free margin.
 const JITTER_SHARE: f64 = 0.9;
 
 /// A thin gas.
@@ -72,8 +72,9 @@ impl ElasticBox {
             let mut position = [0.0; 3];
             for axis in 0..3 {
                 let pitch = self.pitch_m(axis);
-                let room = ((pitch - 2.0 * self.radius_m) * 0.5 * JITTER_SHARE).max(0.0);
-                position[axis] = -half[axis] + (cell[axis] as f64 + 0.5) * pitch + random.symmetric() * room;
+                let margin = ((pitch - 2.0 * self.radius_m) * 0.5 * JITTER_SHARE).max(0.0);
+                position[axis] =
+                    -half[axis] + (cell[axis] as f64 + 0.5) * pitch + random.symmetric() * margin;
             }
             let velocity = random.vector(SPEED_MAX);
             let shape = Shape::Sphere { radius: self.radius_m };

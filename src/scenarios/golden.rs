@@ -1,7 +1,7 @@
-//! Golden digests: what every executor, on every machine, in debug and in release, must commit.
+//! Golden digests: every executor, on every machine, in debug and in release, must commit these.
 //!
 //! They change only when the semantics change, and then all in one commit that says why. To print them anew:
-//! `cargo test --release --test executors golden -- --nocapture`.
+//! `cargo test --test executors golden -- --nocapture`.
 
 /// A short run of a scenario and the digest it must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,32 +31,32 @@ pub const DEFAULT: &str = "cylinders";
 
 /// A ready-made scene.
 pub struct Scenario {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub name: &'static str,
     /// What happens in it, in one line.
     pub summary: &'static str,
-    /// What another number of bodies changes.
+    /// Effect of the number of bodies, in one line.
     pub scaling: &'static str,
     /// Number of bodies if none is asked for.
     pub bodies: u32,
     /// Simulated time if none is asked for, seconds.
     pub seconds: f64,
-    /// What can be set besides the fields of the scene.
+    /// Parameters that can be set besides the fields of the scene.
     pub parameters: &'static [Parameter],
     builder: fn(&Settings) -> Result<Scene, SceneError>,
 }
 
-/// Something about a scenario that can be set.
+/// A parameter of a scenario.
 pub struct Parameter {
-    /// What it is called.
+    /// Name on the command line, as in `--set NAME=VALUE`.
     pub name: &'static str,
-    /// Its value if it is not set; empty if it then has no meaning.
+    /// Value if it is not set; empty if the parameter then has no effect.
     pub default: &'static str,
-    /// What it does, in one line.
+    /// Effect, in one line.
     pub help: &'static str,
 }
 
-/// What is asked of a scenario. The default asks for nothing in particular.
+/// Changes to a scenario. The default changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     /// Number of bodies.
@@ -155,7 +155,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "building",
         summary: "storeys of columns, tiles and brick walls; two cannon balls bring them down",
-        scaling: "the building is cut off above so many bodies; 2408 is six storeys of four by four bays",
+        scaling: "the building is cut off above this number of bodies; 2408 is six storeys of four by four bays",
         bodies: 2408,
         seconds: 4.0,
         parameters: &[],
@@ -190,7 +190,7 @@ pub const SCENARIOS: &[Scenario] = &[
     },
 ];
 
-/// The scenario of a name.
+/// The scenario with this name.
 pub fn find(name: &str) -> Option<&'static Scenario> {
     SCENARIOS.iter().find(|scenario| scenario.name == name)
 }
@@ -222,7 +222,7 @@ pub fn build(name: &str, request: &Request) -> Result<Scene, SceneError> {
 
 type SceneFields<'a> = Vec<(&'a str, &'a str)>;
 
-/// Tells what the scenario needs to know from what can be set in the finished scene.
+/// Separates settings of the scenario from fields that can be set in the finished scene.
 fn sort_request<'a>(
     scenario: &'static Scenario,
     request: &'a Request,

@@ -22,7 +22,7 @@ const BALLS_MAX: u32 = 1000;
 /// Facets of the arcs. Fine enough that a ball passes a seam without a jolt.
 const FACETS_PER_DEGREE: f64 = 8.0;
 const CHANNEL_HALF_WIDTH_M: f64 = 0.75;
-/// Room between a ball and the guides at its sides: more than the distance at which bodies count as touching.
+/// Margin between a ball and the guides at its sides: more than the distance at which bodies count as touching, metres.
 const GUIDE_CLEARANCE_M: f64 = 1e-3;
 /// The guides end a little above the balls' centres, so that the balls can be seen.
 const GUIDE_HEIGHT_M: f64 = BALL_RADIUS_M + 0.05;
@@ -36,7 +36,7 @@ const STEEL_DENSITY: f64 = 7800.0;
 /// stretch lets every ball stay where it is until it is hit, as in the toy.
 pub(super) fn build(settings: &Settings) -> Result<Scene, SceneError> {
     if settings.bodies > BALLS_MAX {
-        let problem = format!("the channel has no room for {} balls", settings.bodies);
+        let problem = format!("the channel is too short for {} balls", settings.bodies);
         return Err(SceneError::new("bodies", problem, format!("use at most {BALLS_MAX}")));
     }
     let pulled = settings.whole("pulled", 1..=settings.bodies)?;

@@ -16,8 +16,8 @@ pub(super) fn build(settings: &Settings) -> Result<Scene, SceneError> {
     let mut scene = Scene { gravity: WEIGHTLESS, ..Scene::default() };
     scene.materials.insert("ball".to_owned(), material(0.0, 0.0));
     for index in 0..bodies {
-        let (side, place) = if index < per_line { (-1.0, index) } else { (1.0, index - per_line) };
-        let position = [centred(place, per_line, PITCH_M), 0.0, side * LINE_Z_M];
+        let (side, column) = if index < per_line { (-1.0, index) } else { (1.0, index - per_line) };
+        let position = [centred(column, per_line, PITCH_M), 0.0, side * LINE_Z_M];
         scene.bodies.push(ball(position).moving([-side * SPEED, 0.0, 0.0]));
     }
     Ok(scene)

@@ -1,4 +1,4 @@
-//! What several scenarios are made of: random numbers, balls, boxes and materials.
+//! Parts that several scenarios share: random numbers, balls, boxes and materials.
 
 use crate::scene::{Body, Material, Shape, StaticObject};
 
@@ -87,7 +87,7 @@ pub(super) fn closed_box(half: [f64; 3]) -> Vec<StaticObject> {
     walls
 }
 
-/// Position of number `index` of `count` places in a row about 0.
+/// Coordinate of number `index` of `count` positions in a row about 0.
 pub(super) fn centred(index: usize, count: usize, pitch: f64) -> f64 {
     (index as f64 - (count as f64 - 1.0) * 0.5) * pitch
 }

@@ -1,4 +1,4 @@
-//! What a scenario is asked to make: numbers, seeds and parameters, read and checked. Makes nothing itself.
+//! Settings of a scenario: numbers, seeds and parameters, read and checked.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use crate::scene::suggest::{excerpt, listed};
 
 const SEED_DEFAULT: u64 = 42;
 
-/// Everything a scenario's builder wants to know.
+/// The input of a scenario's builder.
 pub(super) struct Settings<'a> {
     pub bodies: u32,
     pub seed: u64,
@@ -58,7 +58,7 @@ impl<'a> Settings<'a> {
         })
     }
 
-    /// What was set last, or the default.
+    /// The value that was set last, or the default.
     fn text(&self, parameter: &str) -> &str {
         let given = self.given.iter().rev().find(|(name, _)| *name == parameter).map(|(_, text)| *text);
         let default = || self.scenario.parameters.iter().find(|p| p.name == parameter).map(|p| p.default);

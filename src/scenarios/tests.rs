@@ -4,7 +4,7 @@ use super::*;
 use crate::base::math::Vec3;
 use crate::scene::{Body, SceneFormat, Shape, parse};
 
-/// What is set, by name.
+/// A request with these values set, by name.
 type Sets<'a> = &'a [(&'a str, &'a str)];
 
 fn made(name: &str, bodies: u32, sets: Sets) -> Scene {
@@ -134,7 +134,7 @@ fn joints_hold_at_the_start_and_nothing_else_is_in_the_way() {
     for name in ["building", "bridge", "four-way-bridge"] {
         let world = std::sync::Arc::new(crate::physics::World::new(&made(name, 500, &[])).unwrap());
         let states: Vec<_> = world.bodies.iter().map(|body| body.start).collect();
-        assert!(crate::overlap::Violation::of(&world, &states).max_m < 1e-12, "{name}");
+        assert!(crate::overlap::JointGaps::of(&world, &states).max_m < 1e-12, "{name}");
         let mut solver = crate::physics::island_solver::IslandSolver::of_all(world);
         let deepest = solver.step().deepest;
         assert!(deepest < 1e-9, "{name}: bodies overlap by {deepest} m");
@@ -189,10 +189,10 @@ fn gas_follows_its_shuffle_and_its_draws() {
         draw();
     }
     let edge = cube_root(8.0 * std::f64::consts::PI / 6.0 / 0.01);
-    let room = (edge / 2.0 - 1.0) * 0.45;
+    let margin = (edge / 2.0 - 1.0) * 0.45;
     for (cell, body) in scene.bodies.iter().enumerate() {
         let side = |bit: usize| if cell >> bit & 1 == 0 { -edge / 4.0 } else { edge / 4.0 };
-        let expected = [0, 1, 2].map(|bit| side(bit) + symmetric(draw()) * room);
+        let expected = [0, 1, 2].map(|bit| side(bit) + symmetric(draw()) * margin);
         assert_near(body.position, expected);
         assert_near(body.velocity, [0, 1, 2].map(|_| symmetric(draw()) * 5.0));
     }
@@ -281,7 +281,7 @@ fn cradle_balls_touch_each_other_and_the_floor() {
         assert!(middle.abs() < 1e-9, "the row is not centred: {middle}");
         for index in 0..scene.bodies.len() {
             let gap = distance_to_mesh(&scene.statics[0].shape, x(index)) - 0.5;
-            // Resting balls sit on the level lvt_min; a pulled one is above a facet that cuts the arc short.
+            // Resting balls sit on the level floor; a pulled one is above a facet that cuts the arc short.
             let allowed = if index < pulled { 1e-5 } else { 1e-12 };
             assert!(gap.abs() < allowed, "{bodies} balls, {index}: {gap}");
         }
@@ -342,9 +342,9 @@ fn the_rack_is_tight_and_the_break_is_resolved() {
     for bodies in [16, 57, 1000] {
         let scene = made("billiards", bodies, &[]);
         let Shape::Box { half_extents } = scene.statics[3].shape else { panic!("not a box") };
-        let room = half_extents[0] - 0.028575;
+        let inside = half_extents[0] - 0.028575;
         assert!(
-            scene.bodies.iter().all(|body| body.position[0].abs() < room),
+            scene.bodies.iter().all(|body| body.position[0].abs() < inside),
             "{bodies} balls leave the table"
         );
     }

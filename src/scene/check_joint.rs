@@ -1,4 +1,4 @@
-//! Checks joints and parts: who is meant, and whether it can be held.
+//! Checks joints and parts: that names and ids refer to bodies, and that joints can hold them.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use crate::scene::{BodyRef, JointKind, Scene, SceneError};
 
 const POINT_MAX_M: f64 = 1e9;
 
-/// What a name or an id means: the place in the list of bodies or in that of static objects.
+/// The object that a name or an id refers to: its index in the list of bodies or in that of static objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resolved {
     Body(usize),
     Static(usize),
 }
 
-/// Finds what names and ids mean.
+/// Looks up names and ids.
 pub(crate) struct NameTable<'a> {
     names: BTreeMap<&'a str, Resolved>,
     ids: BTreeMap<u32, usize>,
@@ -103,8 +103,8 @@ impl Scene {
         let directory = NameTable::new(self);
         let mut part_of: Vec<Option<usize>> = vec![None; self.bodies.len()];
         for (index, part) in self.parts.iter().enumerate() {
-            for (place, body) in part.bodies.iter().enumerate() {
-                let field = || format!("part[{index}].bodies[{place}]");
+            for (entry, body) in part.bodies.iter().enumerate() {
+                let field = || format!("part[{index}].bodies[{entry}]");
                 let Resolved::Body(at) = directory.find(body, field)? else {
                     let fix = "list bodies only: every worker knows all static geometry";
                     return Err(SceneError::new(field(), format!("{body} is static geometry"), fix));

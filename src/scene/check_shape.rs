@@ -11,7 +11,7 @@ const SIZE_M: RangeInclusive<f64> = 1e-6..=1e6;
 /// A hull or mesh may not reach further than this from its origin, metres.
 const REACH_MAX_M: f64 = 1e6;
 const HULL_POINTS: RangeInclusive<usize> = 4..=4096;
-/// A hull is flat if it is thinner than this share of its length.
+/// A hull is flat if it is thinner than this share of its length. Not tuned.
 const FLAT_SHARE: f64 = 1e-6;
 
 /// What a shape is used for.
@@ -99,7 +99,7 @@ fn check_hull(at: &At, points: &[[f64; 3]]) -> Result<(), SceneError> {
     Ok(())
 }
 
-/// Edge, width and height of a large tetrahedron among the points: zeros tell how flat they are.
+/// Edge, width and height of a large tetrahedron among the points: zeros mean that the points lie in a plane, on a line or in a point.
 fn extents_of_simplex(points: &[[f64; 3]]) -> [f64; 3] {
     let a = points[0];
     let furthest = |distance: &dyn Fn(&[f64; 3]) -> f64| {

@@ -1,23 +1,23 @@
-//! Turns the complaints of the TOML and JSON readers into a field, a problem and a fix. Reads no files itself.
+//! Turns errors of the TOML and JSON readers into a field, a problem and a fix. Reads no files itself.
 
 use serde_path_to_error::{Path, Segment};
 
 use crate::scene::SceneError;
 use crate::scene::suggest::{excerpt, suggest};
 
-/// Explains why the value at `path` was refused with `message`; `line` is where, if that is known.
+/// Explains why the value at `path` was rejected with `message`; `line` is its line, if known.
 pub(super) fn explain(path: &Path, message: &str, line: Option<usize>) -> SceneError {
-    let place = FieldPath::of(path);
-    let mut error = unknown_key(&place, message)
-        .or_else(|| misplaced_key(&place, message))
-        .unwrap_or_else(|| wrong_value(&place, message));
+    let field = FieldPath::of(path);
+    let mut error = unknown_key(&field, message)
+        .or_else(|| misplaced_key(&field, message))
+        .unwrap_or_else(|| wrong_value(&field, message));
     if let Some(line) = line {
         error.problem.push_str(&format!(" (line {line})"));
     }
     error
 }
 
-/// Where a value stands: the path as written, and the last name in it.
+/// The path of a value as written, and the last name in it.
 struct FieldPath {
     text: String,
     last_name: String,
@@ -25,15 +25,15 @@ struct FieldPath {
 
 impl FieldPath {
     fn of(path: &Path) -> Self {
-        let mut place = FieldPath { text: String::new(), last_name: String::new() };
+        let mut field = FieldPath { text: String::new(), last_name: String::new() };
         for segment in path.iter() {
             match segment {
-                Segment::Seq { index } => place.text.push_str(&format!("[{index}]")),
-                Segment::Map { key: name } | Segment::Enum { variant: name } => place.push(name),
+                Segment::Seq { index } => field.text.push_str(&format!("[{index}]")),
+                Segment::Map { key: name } | Segment::Enum { variant: name } => field.push(name),
                 Segment::Unknown => {}
             }
         }
-        place
+        field
     }
 
     fn push(&mut self, name: &str) {
@@ -44,7 +44,7 @@ impl FieldPath {
         self.last_name = name.to_owned();
     }
 
-    /// The path of the key `name` inside this place, if the path does not end with it already.
+    /// The path of the key `name` inside this table, if the path does not end with it already.
     fn with(&self, name: &str) -> String {
         let mut inner = FieldPath { text: self.text.clone(), last_name: self.last_name.clone() };
         if inner.last_name != name {
@@ -83,41 +83,41 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// A key or a shape that does not exist.
-fn unknown_key(place: &FieldPath, message: &str) -> Option<SceneError> {
+fn unknown_key(field: &FieldPath, message: &str) -> Option<SceneError> {
     if let Some(rest) = message.strip_prefix("unknown field `") {
         let (typed, expected) = rest.split_once("`, expected").or(rest.split_once("`, there are"))?;
         let fix = suggest(typed, in_backticks(expected));
-        return Some(SceneError::new(place.with(typed), "unknown key", fix));
+        return Some(SceneError::new(field.with(typed), "unknown key", fix));
     }
     if let Some(rest) = message.strip_prefix("unexpected keys in table: ") {
         // The TOML reader's own words for unknown keys inside a shape.
         let (typed, known) = rest.split_once(", available keys: ")?;
         let typed = typed.split(", ").next().unwrap_or(typed);
         let fix = suggest(typed, known.split(", ").collect::<Vec<_>>());
-        return Some(SceneError::new(place.with(typed), "unknown key", fix));
+        return Some(SceneError::new(field.with(typed), "unknown key", fix));
     }
     let rest = message.strip_prefix("unknown variant `")?;
     let (typed, expected) = rest.split_once("`, expected")?;
-    let what = if place.last_name == "kind" { "kind of joint" } else { "shape" };
+    let what = if field.last_name == "kind" { "kind of joint" } else { "shape" };
     let problem = format!("unknown {what} `{}`", excerpt(typed));
-    Some(SceneError::new(place.or_scene(), problem, suggest(typed, in_backticks(expected))))
+    Some(SceneError::new(field.or_scene(), problem, suggest(typed, in_backticks(expected))))
 }
 
-/// A key that is missing or stands there twice.
-fn misplaced_key(place: &FieldPath, message: &str) -> Option<SceneError> {
+/// A key that is missing or given twice.
+fn misplaced_key(field: &FieldPath, message: &str) -> Option<SceneError> {
     if let Some(name) = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
-        return Some(SceneError::new(place.with(name), "is missing", hint(name)));
+        return Some(SceneError::new(field.with(name), "is missing", hint(name)));
     }
     let name = message.strip_prefix("duplicate field `")?.strip_suffix('`')?;
-    Some(SceneError::new(place.with(name), "is given twice", "keep one of the two"))
+    Some(SceneError::new(field.with(name), "is given twice", "keep one of the two"))
 }
 
 /// A value of the wrong type, length or range.
-fn wrong_value(place: &FieldPath, message: &str) -> SceneError {
-    SceneError::new(place.or_scene(), plain_words(message), hint(&place.last_name))
+fn wrong_value(field: &FieldPath, message: &str) -> SceneError {
+    SceneError::new(field.or_scene(), plain_words(message), hint(&field.last_name))
 }
 
-/// What stands between backticks in a message.
+/// The text between backticks in a message.
 fn in_backticks(message: &str) -> Vec<&str> {
     message.split('`').skip(1).step_by(2).collect()
 }
@@ -141,7 +141,7 @@ fn plain_words(message: &str) -> String {
     format!("found {}, expected {}", excerpt(found), excerpt(expected))
 }
 
-/// How a field is written, for set_active who wrote it differently.
+/// How a field is written, as a fix for one that is written differently.
 pub(super) fn hint(field: &str) -> &'static str {
     match field {
         "name" | "material" => "write a text in quotes",

@@ -1,4 +1,4 @@
-//! Joints, groups of bodies, and how groups are solved: what scenes say for `--sync overlap`.
+//! Joints, parts, and the settings of the island solver: the fields of a scene for `--sync overlap`.
 
 use std::fmt;
 
@@ -63,7 +63,7 @@ impl de::Visitor<'_> for BodyRefVisitor {
     }
 }
 
-/// What a joint leaves free.
+/// The degrees of freedom that a joint leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JointKind {
@@ -76,7 +76,7 @@ pub enum JointKind {
 }
 
 impl JointKind {
-    /// As written in scenes.
+    /// The name in scene files.
     pub fn name(self) -> &'static str {
         match self {
             JointKind::Ball => "ball",
@@ -86,18 +86,18 @@ impl JointKind {
     }
 }
 
-/// Holds two bodies together, or a body to static geometry or to the world.
+/// A joint between two bodies, or between a body and static geometry or the world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Joint {
-    /// What it leaves free.
+    /// The degrees of freedom that it leaves.
     pub kind: JointKind,
-    /// One side.
+    /// The body on the first side.
     pub a: BodyRef,
-    /// The other side; the unmoving world if absent.
+    /// The body or static object on the second side; the unmoving world if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub b: Option<BodyRef>,
-    /// Where both are held together at the start, in world coordinates, metres.
+    /// The common point at the start, in world coordinates, metres.
     pub point: [f64; 3],
     /// The direction about which a hinge turns at the start, in world coordinates: a unit vector. Hinges only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,11 +129,11 @@ impl Joint {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Names or ids.
+    /// Names or ids of the bodies.
     pub bodies: Vec<BodyRef>,
 }
 
-/// How groups of bodies are solved together; only `--sync overlap` does that.
+/// Settings of the island solver, which `--sync overlap` and `--bridge auto` use.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GroupSettings {

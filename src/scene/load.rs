@@ -1,5 +1,5 @@
-//! Reads scenes from TOML and JSON text and files. Says where a text is wrong; whether its numbers make sense
-//! is the business of [`Scene::validate`].
+//! Reads scenes from TOML and JSON text and files. Reports where a text is wrong; [`Scene::validate`] checks its
+//! numbers.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,24 +14,24 @@ use crate::scene::overlong::overlong_in;
 use crate::scene::suggest::excerpt;
 use crate::scene::{MESH_TRIANGLES_MAX, MESH_VERTICES_MAX, Scene, SceneError, Shape};
 
-/// Longer TOML texts are refused: reading them takes up to eighty times their size in memory.
+/// Longer TOML texts are rejected: reading them takes up to eighty times their size in memory.
 const TOML_BYTES_MAX: u64 = 64 << 20;
-/// Longer JSON texts are refused.
+/// Longer JSON texts are rejected.
 const JSON_BYTES_MAX: u64 = 256 << 20;
-/// Larger mesh files are refused.
+/// Larger mesh files are rejected.
 const OBJ_BYTES_MAX: u64 = 256 << 20;
 
 /// The two written forms of a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SceneFormat {
-    /// TOML, the form set_active write. At most 64 MiB.
+    /// TOML, made to be written by hand. At most 64 MiB.
     Toml,
-    /// JSON, the form programs write. At most 256 MiB.
+    /// JSON, made to be written by programs. At most 256 MiB.
     Json,
 }
 
 impl SceneFormat {
-    /// Longer texts are refused.
+    /// The largest text that is accepted, bytes.
     pub fn bytes_max(self) -> u64 {
         match self {
             SceneFormat::Toml => TOML_BYTES_MAX,
@@ -76,8 +76,8 @@ pub fn load(path: &Path) -> Result<Scene, SceneError> {
 fn parse_toml(text: &str) -> Result<Scene, SceneError> {
     let line_at = |offset: usize| 1 + text.bytes().take(offset).filter(|b| *b == b'\n').count();
     let table = DeTable::parse(text).map_err(|error| {
-        let place = error.span().map_or("scene".to_owned(), |span| format!("line {}", line_at(span.start)));
-        SceneError::new(place, format!("is not TOML: {}", excerpt(error.message())), "correct the line")
+        let line = error.span().map_or("scene".to_owned(), |span| format!("line {}", line_at(span.start)));
+        SceneError::new(line, format!("is not TOML: {}", excerpt(error.message())), "correct the line")
     })?;
     if let Some(found) = overlong_in(table.get_ref()) {
         let line = line_at(found.offset);
@@ -112,18 +112,18 @@ fn not_json(error: &serde_json::Error) -> SceneError {
     )
 }
 
-/// The message without the place, which is told apart.
+/// The message without line and column, which are reported separately.
 fn json_message(error: &serde_json::Error) -> String {
     let message = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    match message.strip_suffix(&place).unwrap_or(&message) {
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    match message.strip_suffix(&position).unwrap_or(&message) {
         "trailing characters" => "has too many elements".to_owned(),
         "expected value" => "is something else than expected".to_owned(),
         other => other.to_owned(),
     }
 }
 
-/// Reads every mesh that a static object names as a file, and puts its triangles in place of the name.
+/// Reads every mesh that a static object names as a file, and replaces the name by its triangles.
 fn read_meshes(scene: &mut Scene, folder: &Path) -> Result<(), SceneError> {
     // One file may be used by many objects: it is read once, and the sum of what it becomes is limited.
     let mut read: BTreeMap<PathBuf, ObjMesh> = BTreeMap::new();
@@ -201,7 +201,7 @@ fn too_large(field: String, bytes_max: u64) -> SceneError {
 
 /// The bytes of a regular file of at most `bytes_max`.
 fn read_limited(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Unreadable> {
-    // Asked before opening: opening a pipe would wait for its other end.
+    // Checked before opening: opening a pipe would wait for its other end.
     if !std::fs::metadata(path).map_err(Unreadable::Io)?.is_file() {
         return Err(Unreadable::NotAFile);
     }

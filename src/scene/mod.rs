@@ -1,8 +1,7 @@
 //! The scene description: everything that decides the result of a run, and nothing else.
 //!
-//! These are plain serde types with a TOML and a JSON form. They are checked by [`Scene::validate`], which
-//! names the exact field and what would be right, and turned into something that can be simulated by
-//! [`crate::physics::World::new`]. Reading files is the business of [`load`].
+//! These are plain serde types with a TOML and a JSON form. [`Scene::validate`] checks them and
+//! names the exact field and what would be right; [`crate::Simulation::new`] compiles them; [`load`] reads files.
 
 mod check_joint;
 mod check_shape;
@@ -46,7 +45,7 @@ pub struct Scene {
     /// Ticks per simulated second; the tick length is its reciprocal.
     #[serde(default = "defaults::ticks_per_second")]
     pub ticks_per_second: f64,
-    /// A frame is emitted every so many ticks.
+    /// Ticks from one frame to the next.
     #[serde(default = "defaults::ticks_per_frame")]
     pub ticks_per_frame: u32,
     /// Gravitational acceleration, m/s². +Y is up.
@@ -55,7 +54,7 @@ pub struct Scene {
     /// The seed a generated scene was made with; kept so that a scene can be made again.
     #[serde(default = "defaults::seed")]
     pub seed: u64,
-    /// How contacts are solved.
+    /// Settings of the local solver.
     #[serde(default)]
     pub response: ResponseSettings,
     /// Materials by name. `default` always exists and may be redefined here.
@@ -67,24 +66,24 @@ pub struct Scene {
     /// The bodies that move. `[[body]]` in TOML.
     #[serde(default, rename = "body")]
     pub bodies: Vec<Body>,
-    /// What holds bodies together. `[[joint]]` in TOML. Only `--sync overlap` can simulate joints.
+    /// Joints between bodies. `[[joint]]` in TOML. Only `--sync overlap` can simulate joints.
     #[serde(default, rename = "joint", skip_serializing_if = "Vec::is_empty")]
     pub joints: Vec<Joint>,
-    /// Who begins in which worker of `--sync overlap`. `[[part]]` in TOML; without any, workers divide the bodies.
+    /// Bodies that each worker of `--sync overlap` starts with. `[[part]]` in TOML; if empty, bodies are partitioned.
     #[serde(default, rename = "part", skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// How `--sync overlap` solves groups of bodies.
+    /// Settings of the island solver of `--sync overlap` and `--bridge auto`.
     #[serde(default, skip_serializing_if = "GroupSettings::is_default")]
     pub group: GroupSettings,
 }
 
-/// How contacts are solved; see `docs/physics.md` for the rule these numbers steer.
+/// Settings of the local solver; `docs/physics.md` has the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResponseSettings {
-    /// Jacobi iterations over resting touches in one tick. Piles of more than ten layers want more.
+    /// Jacobi iterations over resting contacts in one tick. Piles of more than ten layers need more.
     pub iterations: u32,
-    /// Rounds of mutual-best matching over hard touches in one tick.
+    /// Rounds of mutual-best matching over impacts in one tick.
     pub rounds: u32,
     /// Start the solver from the last tick's impulses.
     pub warm_start: bool,
@@ -92,11 +91,11 @@ pub struct ResponseSettings {
     pub correction: f64,
 }
 
-/// What a body is made of. Two materials in touch combine by the geometric mean.
+/// What a body is made of. At a contact, two materials combine by the geometric mean.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Material {
-    /// kg/m³.
+    /// Density, kg/m³.
     pub density: f64,
     /// Coulomb friction coefficient.
     pub friction: f64,
@@ -113,7 +112,7 @@ pub struct Material {
 pub enum Shape {
     /// A ball.
     Sphere {
-        /// Metres.
+        /// Radius, metres.
         radius: f64,
     },
     /// A cuboid.
@@ -123,14 +122,14 @@ pub enum Shape {
     },
     /// A cylinder with half-balls on its ends, along local Y.
     Capsule {
-        /// Metres.
+        /// Radius, metres.
         radius: f64,
         /// Half the length of the straight part, metres.
         half_height: f64,
     },
     /// A cylinder along local Y.
     Cylinder {
-        /// Metres.
+        /// Radius, metres.
         radius: f64,
         /// Half its length, metres.
         half_height: f64,
@@ -158,7 +157,7 @@ pub enum Shape {
         /// OBJ file, relative to the scene file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
-        /// Vertices, if there is no file.
+        /// Vertices, metres, if there is no file.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         vertices: Vec<[f64; 3]>,
         /// Triangles as indices into the vertices, counter-clockwise seen from outside.
@@ -171,18 +170,18 @@ pub enum Shape {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StaticObject {
-    /// Decides the order of sums; the position in the list if absent.
+    /// Id, which decides the order of sums; the index in the list if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u32>,
-    /// Unique among bodies and static objects.
+    /// A name, unique among bodies and static objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its form.
+    /// Shape in local coordinates.
     pub shape: Shape,
-    /// Metres.
+    /// Position in world coordinates, metres.
     #[serde(default)]
     pub position: [f64; 3],
-    /// Unit quaternion (x, y, z, w).
+    /// Orientation: a unit quaternion (x, y, z, w).
     #[serde(default = "defaults::orientation", skip_serializing_if = "defaults::is_identity")]
     pub orientation: [f64; 4],
     /// Name of its material.
@@ -194,24 +193,24 @@ pub struct StaticObject {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Body {
-    /// Decides the order of sums; the position in the list if absent.
+    /// Id, which decides the order of sums; the index in the list if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u32>,
-    /// Unique among bodies and static objects.
+    /// A name, unique among bodies and static objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its form.
+    /// Shape in local coordinates.
     pub shape: Shape,
-    /// Metres.
+    /// Position in world coordinates, metres.
     #[serde(default)]
     pub position: [f64; 3],
-    /// Unit quaternion (x, y, z, w).
+    /// Orientation: a unit quaternion (x, y, z, w).
     #[serde(default = "defaults::orientation", skip_serializing_if = "defaults::is_identity")]
     pub orientation: [f64; 4],
-    /// m/s.
+    /// Velocity of the centre of mass, m/s.
     #[serde(default, skip_serializing_if = "defaults::is_zero")]
     pub velocity: [f64; 3],
-    /// rad/s, in world coordinates.
+    /// Angular velocity in world coordinates, rad/s.
     #[serde(default, skip_serializing_if = "defaults::is_zero")]
     pub angular_velocity: [f64; 3],
     /// Name of its material.

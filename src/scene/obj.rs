@@ -10,7 +10,7 @@ pub(super) struct ObjMesh {
     pub triangles: Vec<[u32; 3]>,
 }
 
-/// What is wrong with an OBJ text, and in which line (from 1).
+/// An error in an OBJ text, and its line (from 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObjError {
     pub line: usize,
@@ -21,7 +21,7 @@ pub(super) struct ObjError {
 /// Reads vertices and faces. A face with more than three corners becomes a fan of triangles.
 pub(super) fn read_obj(text: &str) -> Result<ObjMesh, ObjError> {
     let mut mesh = ObjMesh::default();
-    // A face may name vertices that follow, so the largest number is judged at the end.
+    // A face may name vertices that follow, so the largest number is checked at the end.
     let mut largest_vertex = (0, 0);
     let mut lines = text.trim_start_matches('\u{feff}').lines().enumerate();
     while let Some((index, line)) = lines.next() {

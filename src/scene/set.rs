@@ -93,7 +93,7 @@ impl Scene {
     }
 }
 
-/// What may be long, and is not looked at unless it is named.
+/// Lists that may be long, and are not touched unless they are named.
 type Lists = (Vec<StaticObject>, Vec<Body>, Vec<Joint>, Vec<Part>);
 
 /// One step of a path.
@@ -154,7 +154,7 @@ fn read_value(path: &str, text: &str) -> Result<Value, SceneError> {
     }
 }
 
-/// Whether set_active would expect the text to be taken as it stands.
+/// Whether the text is to be taken as a string, as it stands.
 fn is_bare_word(text: &str) -> bool {
     let unexpected = |c: char| c.is_control() || "[]{}\"'=,".contains(c);
     !text.is_empty() && !text.contains(unexpected)
@@ -220,12 +220,12 @@ fn out_of_range(path: &str, count: usize) -> SceneError {
     SceneError::new(excerpt(path), format!("the list has {count} elements"), fix)
 }
 
-/// Replaces what `steps` lead to. All but the last step must exist; reading back judges the last.
+/// Replaces the value that `steps` lead to. All but the last step must exist; reading back checks the last.
 fn put(tree: &mut Value, path: &str, steps: &[Step], value: Value) -> Result<(), SceneError> {
-    let mut place = tree;
+    let mut target = tree;
     for (depth, step) in steps.iter().enumerate() {
         let last = depth + 1 == steps.len();
-        place = match (step, place) {
+        target = match (step, target) {
             (Step::Key(key), Value::Object(members)) => {
                 if last {
                     members.entry(key.as_str()).or_insert(Value::Null)
@@ -259,7 +259,7 @@ fn put(tree: &mut Value, path: &str, steps: &[Step], value: Value) -> Result<(),
             }
         };
     }
-    *place = value;
+    *target = value;
     Ok(())
 }
 

@@ -1,10 +1,10 @@
-//! Helps set_active who mistyped: the nearest known name, and lists of known names. Never decides anything.
+//! Suggestions for mistyped names: the nearest known name, and lists of known names. Never decides anything.
 
 use std::fmt::Write;
 
 /// More names than this are counted, not listed.
 const LISTED_MAX: usize = 24;
-/// Longer names are not compared: nobody mistypes that much, and comparing costs the product of lengths.
+/// Longer names are not compared: such a name is no typing error, and comparing costs the product of lengths.
 const COMPARED_CHARS_MAX: usize = 64;
 
 /// The known name that was probably meant by `typed`, if one is close.

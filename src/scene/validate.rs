@@ -1,6 +1,6 @@
-//! Checks a scene and says exactly which field is wrong and what would be right.
+//! Checks a scene and reports exactly which field is wrong and what would be right.
 //!
-//! Shapes are checked in `check_shape`. What the checks promise is that every number is finite and of a size
+//! Shapes are checked in `check_shape`. The checks ensure that every number is finite and of a size
 //! that the arithmetic of the simulator can carry; not that the scene is sensible.
 
 use std::ops::RangeInclusive;
@@ -12,7 +12,7 @@ use crate::scene::check_shape::{Role, check_shape, thickness_m};
 use crate::scene::suggest::{excerpt, suggest};
 use crate::scene::{Body, Scene};
 
-/// Longest run.
+/// Longest run, seconds.
 const SECONDS_MAX: f64 = 1e6;
 /// Coarsest and finest ticks. With [`SECONDS_MAX`] this keeps every tick number below 10¹², exact in `f64`.
 const TICKS_PER_SECOND: RangeInclusive<f64> = 1.0..=1e6;
@@ -27,12 +27,12 @@ const POSITION_MAX_M: f64 = 1e9;
 const SPEED_MAX: f64 = 1e5;
 /// Unit vectors and quaternions may be off by rounding, not by more.
 const UNIT_TOLERANCE: f64 = 1e-6;
-/// More bodies, or more static objects, are refused.
+/// More bodies, or more static objects, are rejected.
 pub(crate) const OBJECTS_MAX: usize = 10_000_000;
 /// Ids are stored with a bit to spare.
 const ID_MAX: u32 = (1 << 31) - 1;
 
-/// What is wrong with a scene: the field, the problem, and the fix.
+/// An error in a scene: the field, the problem, and the fix.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{field}: {problem}; {fix}")]
 pub struct SceneError {
@@ -50,7 +50,7 @@ impl SceneError {
     }
 }
 
-/// Something that will run, but perhaps not as its author hopes.
+/// A scene that will run, but perhaps not as intended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// Path of the field it is about.
@@ -184,7 +184,7 @@ impl Scene {
         warnings
     }
 
-    /// One warning for all bodies that are so fast that they may pass through others unseen.
+    /// One warning for all bodies that are fast enough to tunnel through others.
     fn tunnelling_warning(&self, tick_s: f64) -> Option<Warning> {
         // How often a body passes its own thickness in a tick.
         let passes = |body: &Body| norm(&body.velocity) * tick_s / thickness_m(&body.shape);
@@ -205,7 +205,7 @@ impl Scene {
     }
 }
 
-/// The place of a table in the scene. Its text is made only if it is needed, for there may be millions.
+/// The path of a table in the scene. Its text is made only if it is needed, for there may be millions.
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
     table: &'a str,
@@ -230,12 +230,12 @@ impl<'a> At<'a> {
     }
 }
 
-/// The place of a field in the scene.
+/// The path of a field in the scene.
 #[derive(Clone, Copy)]
 pub(super) struct Field<'a> {
     at: At<'a>,
     name: &'a str,
-    /// Places in a list, or in a list of lists.
+    /// Indices in a list, or in a list of lists.
     elements: [Option<usize>; 2],
 }
 
@@ -319,7 +319,7 @@ pub(super) fn check_count(list: &str, count: usize) -> Result<(), SceneError> {
     Err(SceneError::new(list, format!("has {count} elements"), format!("use at most {OBJECTS_MAX}")))
 }
 
-/// Checks that ids, given or implied by the place in the list, are small enough and unique.
+/// Checks that ids, given or implied by the index in the list, are small enough and unique.
 fn check_list_ids(list: &str, ids: &[Option<u32>]) -> Result<(), SceneError> {
     if ids.iter().all(Option::is_none) {
         return Ok(());
@@ -334,7 +334,7 @@ fn check_list_ids(list: &str, ids: &[Option<u32>]) -> Result<(), SceneError> {
     for pair in used.windows(2) {
         let ((id, index), (other_id, other_index)) = (pair[0], pair[1]);
         if id == other_id {
-            let how = |index: usize| if ids[index].is_none() { ", its place in the list" } else { "" };
+            let how = |index: usize| if ids[index].is_none() { ", its index in the list" } else { "" };
             let problem = format!(
                 "{list}[{other_index}] has the id {id}{}, and so has {list}[{index}]{}",
                 how(other_index),

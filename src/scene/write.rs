@@ -48,7 +48,7 @@ impl Scene {
     }
 
     /// The scene as JSON on one line. Numbers that JSON cannot write (infinite, NaN) become `null`, which
-    /// [`crate::scene::parse`] refuses.
+    /// [`crate::scene::parse`] rejects.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("invariant: scenes have only string keys and write to memory")
     }

@@ -1,4 +1,4 @@
-//! What is played: a toy world, who is in it, how far they may run ahead, and what comes from outside.
+//! What is modelled: a toy model, its entities, their limits, and the inputs that come from outside.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -7,82 +7,86 @@ use crate::base::sync::lock;
 use crate::base::time::Tick;
 use crate::protocol::{BodyIndex, Dynamics, EntityId, Fault, Grid, Limits};
 use crate::tvht::Lane;
-use crate::verify::toy_model::{Reference, ToyInput, ToyInputKind, ToyModel, ToyPath, mix, speed};
+use crate::verify::reference::Reference;
+use crate::verify::toy_dynamics::{mix, speed};
+use crate::verify::toy_model::{ToyInput, ToyInputKind, ToyModel, ToyPath};
 
-/// What happens without anybody else seeing it half done.
+/// What is one action, so that nothing else can happen while it is half done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Atomicity {
-    /// A whole handler with everything it wants done: one core, or an executor of one thread.
+    /// A handler together with all its effects: one core, or an executor of one thread.
     #[default]
     Handlers,
-    /// A handler; then everything it wants done, one thing after another, each seen by all others: many cores.
+    /// A handler, and then each of its effects by itself, seen by all others: many cores.
     Effects,
 }
 
-/// Something that comes from outside, at any time.
+/// Something that comes from outside. The schedule decides when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptedInput {
-    /// Somebody acts on a body, or lets it come into being; rejected if the tick is settled by then.
-    ToyInput {
-        /// When it acts.
+    /// An input to a body; rejected if its tick has been committed by then.
+    Input {
+        /// The tick that the input is for.
         tick: Tick,
-        /// What.
-        act: ToyInput,
+        /// The body, and what is done to it.
+        input: ToyInput,
     },
-    /// Bodies are handed over to another entity, as soon as theirs can.
+    /// Bodies migrate to another entity, as soon as the entity they are in can send them.
     Migrate {
-        /// Who gives.
+        /// The entity that sends the bodies.
         from: EntityId,
-        /// Who.
+        /// Indices of the bodies.
         bodies: Vec<BodyIndex>,
-        /// Who takes.
+        /// The entity that receives the bodies.
         to: EntityId,
     },
 }
 
-/// Where everybody should be at a tick: body, place, number.
-pub(super) type Places = Vec<(BodyIndex, i64, u64)>;
+/// All bodies at one tick: index, position, number.
+pub(super) type Positions = Vec<(BodyIndex, i64, u64)>;
 
-/// The reference for a certain choice of inputs: places at every tick, and touches seen in all.
+/// The reference for a certain set of admitted inputs.
 pub(super) struct ReferenceRun {
-    pub places: Vec<Places>,
-    pub touches: (u64, u64),
+    /// Positions at every tick, from tick 0 on.
+    pub positions: Vec<Positions>,
+    /// Contacts summed over all ticks, and contacts that began.
+    pub contacts: (u64, u64),
 }
 
-/// What is played.
+/// What is modelled.
 #[derive(Debug)]
 pub struct ModelConfig {
-    /// The world.
+    /// The toy model that replaces the physics.
     pub toy: ToyModel,
-    /// Bodies of each entity.
+    /// Bodies per entity at the start.
     pub cluster: usize,
-    /// How far they may run ahead.
+    /// How far entities may run ahead.
     pub limits: Limits,
-    /// Number of buckets.
+    /// Number of buckets of the hash table.
     pub buckets: u32,
-    /// Width of a cell in diameters.
-    pub cell_scale: f64,
-    /// Ticks kept unsettled.
-    pub history: u64,
+    /// Width of a cell, in diameters of the typical body; see [`ModelConfig::with_cells`].
+    pub(super) cell_scale: f64,
+    /// How far GVT stays behind the lowest LVT, for late inputs, ticks.
+    pub history_ticks: u64,
     /// Where the buckets are.
     pub lane: Lane,
-    /// What happens at once.
+    /// What is one action.
     pub atomicity: Atomicity,
-    /// Whether answers that change nothing arrive at once: they commute with everything but the receiver's next
-    /// step, which may come later anyway.
-    pub prompt_answers: bool,
-    /// Crews grow up to this many bodies by themselves. Only for ways that are gone one at a time: what entities
-    /// know of each other for that is not unshare of a state.
+    /// Whether acknowledgements that reject nothing arrive at once: they commute with everything but the receiver's
+    /// next step, which may come later anyway.
+    pub prompt_acks: bool,
+    /// Entities recluster by themselves, into clusters of at most this many bodies. Only for [`walk`](super::walk()):
+    /// the directory they share is not part of a state's fingerprint.
     pub reclusters: Option<u32>,
-    /// What comes from outside, in this order.
+    /// The inputs, in the order in which they arrive; at most 64.
     pub script: Vec<ScriptedInput>,
     pub(super) grid: Grid,
-    truths: Mutex<BTreeMap<u64, Arc<ReferenceRun>>>,
+    reference_runs: Mutex<BTreeMap<u64, Arc<ReferenceRun>>>,
 }
 
 impl std::fmt::Debug for ReferenceRun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ticks", self.places.len())
+        write!(f, "{} ticks", self.positions.len())
     }
 }
 
@@ -92,98 +96,101 @@ impl Clone for ModelConfig {
             toy: self.toy.clone(),
             grid: self.grid.clone(),
             script: self.script.clone(),
-            truths: Mutex::default(),
+            reference_runs: Mutex::default(),
             ..*self
         }
     }
 }
 
 impl ModelConfig {
-    /// A plain config: every body by itself, shared memory, nothing from outside.
-    pub fn new(toy: ToyModel, window: u64, buckets: u32) -> Self {
+    /// A plain model: one body per entity, table in shared memory, no inputs. Entities may run `window_ticks` ahead.
+    pub fn new(toy: ToyModel, window_ticks: u64, buckets: u32) -> Self {
         let limits = Limits {
-            window,
-            contact_window: Some(window),
+            window: window_ticks,
+            contact_window: Some(window_ticks),
             stride_min: 1,
             adaptive: false,
             last_tick: toy.last_tick,
             alone_until: Tick::MAX,
         };
-        let radii: Vec<f64> = toy.start().iter().map(|(body, _)| toy.radius(*body)).collect();
         let cell_scale = 2.0;
         ModelConfig {
-            grid: Grid::new(&radii, cell_scale, buckets),
+            grid: grid(&toy, cell_scale, buckets),
             toy,
             cluster: 1,
             limits,
             buckets,
             cell_scale,
-            history: 0,
+            history_ticks: 0,
             lane: Lane::Shared,
             atomicity: Atomicity::Handlers,
-            prompt_answers: true,
+            prompt_acks: true,
             reclusters: None,
             script: Vec::new(),
-            truths: Mutex::default(),
+            reference_runs: Mutex::default(),
         }
     }
 
-    /// The same with other cells.
+    /// The same with cells of another width, in diameters of the typical body. The default is 2.
     pub fn with_cells(mut self, cell_scale: f64) -> Self {
-        let radii: Vec<f64> = self.toy.start().iter().map(|(body, _)| self.toy.radius(*body)).collect();
         self.cell_scale = cell_scale;
-        self.grid = Grid::new(&radii, cell_scale, self.buckets);
+        self.grid = grid(&self.toy, cell_scale, self.buckets);
         self
     }
 
-    /// The same with a deliberate fault, and the smallest window where that is the fault.
+    /// The same with a deliberate fault; with a window of 0 ticks where that is the fault.
     pub fn with_fault(mut self, fault: Fault) -> Self {
         self.toy.fault = fault;
         if fault == Fault::WindowHoldsTheLowest {
             self.limits.window = 0;
         }
-        self.truths = Mutex::default();
+        self.reference_runs = Mutex::default();
         self
     }
 
-    /// Entities at the start.
-    pub fn entities(&self) -> u32 {
+    /// Number of entities at the start.
+    pub(crate) fn entities(&self) -> u32 {
         self.toy.bodies.div_ceil(self.cluster as u32)
     }
 
-    /// A body that comes into being at `tick`, after so many others.
-    pub fn newcomer(&self, tick: Tick, earlier: u32) -> ScriptedInput {
+    /// An input that spawns a body at `tick`; `earlier` is the number of bodies that the script spawns before it.
+    pub fn spawn(&self, tick: Tick, earlier: u32) -> ScriptedInput {
         let body = self.toy.bodies + earlier;
         let number = mix(&[self.toy.seed, 5, u64::from(body)]);
-        let at = (number >> 8) as i64 % self.toy.room.max(1);
-        let path = ToyPath { since: tick, at, speed: speed(number), number };
-        ScriptedInput::ToyInput { tick, act: ToyInput { body, deed: ToyInputKind::Spawn(path) } }
+        let position = (number >> 8) as i64 % self.toy.extent.max(1);
+        let path = ToyPath { since: tick, position, speed: speed(number), number };
+        ScriptedInput::Input { tick, input: ToyInput { body, kind: ToyInputKind::Spawn(path) } }
     }
 
-    /// What should come out if these of the script's inputs are let in, each a bit.
-    pub(super) fn truth(&self, let_in: u64) -> Arc<ReferenceRun> {
-        let mut truths = lock(&self.truths);
-        truths.entry(let_in).or_insert_with(|| Arc::new(self.work_out(let_in))).clone()
+    /// What should come out if these inputs of the script are admitted, one bit each.
+    pub(super) fn reference_run(&self, admitted: u64) -> Arc<ReferenceRun> {
+        let mut known = lock(&self.reference_runs);
+        known.entry(admitted).or_insert_with(|| Arc::new(self.compute_reference(admitted))).clone()
     }
 
-    fn work_out(&self, let_in: u64) -> ReferenceRun {
+    fn compute_reference(&self, admitted: u64) -> ReferenceRun {
         let mut reference = Reference::new(&self.toy);
-        let mut places = vec![reference.places()];
+        let mut positions = vec![reference.positions()];
         while reference.tick < self.toy.last_tick {
-            let acts = self.script.iter().enumerate().filter_map(|(number, input_next)| match input_next {
-                ScriptedInput::ToyInput { tick, act }
-                    if *tick == reference.tick && let_in >> number & 1 == 1 =>
+            let inputs = self.script.iter().enumerate().filter_map(|(number, scripted)| match scripted {
+                ScriptedInput::Input { tick, input }
+                    if *tick == reference.tick && admitted >> number & 1 == 1 =>
                 {
-                    Some((number as u64, *act))
+                    Some((number as u64, *input))
                 }
                 _ => None,
             });
-            let acts: Vec<(u64, ToyInput)> = acts.collect();
-            reference.advance(&acts);
-            places.push(reference.places());
+            let inputs: Vec<(u64, ToyInput)> = inputs.collect();
+            reference.advance(&inputs);
+            positions.push(reference.positions());
         }
-        // What touches at the last tick is seen, though it no longer acts.
+        // Contacts at the last tick are counted, although no flight follows them.
         reference.advance(&[]);
-        ReferenceRun { places, touches: (reference.touches, reference.new_touches) }
+        ReferenceRun { positions, contacts: (reference.contacts, reference.new_contacts) }
     }
+}
+
+fn grid(toy: &ToyModel, cell_scale: f64, buckets: u32) -> Grid {
+    let radii: Vec<f64> = (0..toy.bodies).map(|body| toy.radius(body)).collect();
+    Grid::new(&radii, cell_scale, buckets)
 }

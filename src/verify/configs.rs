@@ -1,144 +1,155 @@
-//! Small worlds that are looked at in full, in families that have something in common.
+//! Models that are explored in full, in families that differ only in their seeds.
 
 use crate::protocol::{EntityId, Fault};
 use crate::tvht::Lane;
 use crate::verify::config::{Atomicity, ModelConfig, ScriptedInput};
 use crate::verify::toy_model::{ToyInput, ToyInputKind, ToyModel};
 
-/// What comes from outside in a family of worlds.
+/// The inputs of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outside {
-    /// Nothing.
+pub enum InputFamily {
+    /// There are no inputs.
     Nothing,
     /// A body is pushed at tick 1.
     Push,
-    /// A body comes into being at tick 1.
+    /// A body is spawned at tick 1.
     Spawn,
-    /// A body is taken away at tick 1.
+    /// A body is despawned at tick 1.
     Remove,
-    /// A body is pushed at tick 2, and another taken away at tick 1, whatever comes first.
+    /// A body is pushed at tick 2, and another despawned at tick 1; the input for the later tick comes first.
     PushAndRemove,
-    /// A body comes into being at tick 1, and another is taken away at tick 2.
+    /// A body is spawned at tick 1, and another is despawned at tick 2.
     SpawnAndRemove,
-    /// The first entity hands its first body over to the second.
+    /// The first body migrates from the first entity to the second.
     Migrate,
-    /// The same, and the body is pushed at tick 1, and sent back later.
-    HandOverAndPush,
+    /// The same, and the body is pushed at tick 1, and migrates back later.
+    MigrateAndPush,
 }
 
-/// Worlds that differ only in their seeds.
+/// Models that differ only in their seeds.
 #[derive(Clone, Debug)]
 pub struct Family {
-    /// What they have in common, in words.
+    /// The name of the family in tables.
     pub name: &'static str,
     /// Number of bodies.
     pub bodies: u32,
-    /// Bodies of each entity.
+    /// Bodies per entity at the start.
     pub cluster: usize,
-    /// Last tick.
+    /// The last tick.
     pub ticks: u64,
-    /// Window.
-    pub window: u64,
-    /// Contact window; none if each entity finds it by itself.
-    pub contact_window: Option<u64>,
-    /// Shortest stride that is worthwhile.
-    pub stride_min: u64,
-    /// Whether strides adapt.
+    /// How far an entity may run ahead of the lowest LVT, ticks.
+    pub window_ticks: u64,
+    /// How far ahead an entity may respond to a contact, ticks; `None` if each entity adapts it.
+    pub contact_window_ticks: Option<u64>,
+    /// The shortest stride of an entity that has not the lowest LVT, ticks.
+    pub stride_min_ticks: u64,
+    /// Whether strides of entities that are often rolled back are shortened.
     pub adaptive: bool,
-    /// Number of buckets.
+    /// Number of buckets of the hash table.
     pub buckets: u32,
-    /// Width of a cell in diameters.
+    /// Width of a cell, in diameters of the typical body.
     pub cell_scale: f64,
     /// Where the buckets are.
     pub lane: Lane,
-    /// What happens at once.
+    /// What is one action.
     pub atomicity: Atomicity,
-    /// Ticks kept unsettled.
-    pub history: u64,
-    /// GvtStats of ghosts.
+    /// How far GVT stays behind the lowest LVT, ticks.
+    pub history_ticks: u64,
+    /// Number of rounds of ghost states.
     pub rounds: u32,
-    /// How far from the middle bodies may be.
-    pub room: i64,
-    /// Near bodies touch at one tick of so many.
-    pub sparse: u64,
-    /// What comes from outside.
-    pub outside: Outside,
-    /// Seeds.
+    /// Bodies turn back beyond this distance from the origin.
+    pub extent: i64,
+    /// Bodies near each other touch at one tick in `contact_odds`.
+    pub contact_odds: u64,
+    /// The inputs.
+    pub inputs: InputFamily,
+    /// Seeds of the toy models.
     pub seeds: &'static [u64],
 }
 
-/// Two bodies that touch at every tick, each by itself, in shared memory: what all families are told unshared from.
+/// Two bodies that touch at every tick, one per entity, table in shared memory: the other families are variations of it.
 pub(super) const PLAIN: Family = Family {
     name: "two bodies, window 2",
     bodies: 2,
     cluster: 1,
     ticks: 6,
-    window: 2,
-    contact_window: Some(u64::MAX),
-    stride_min: 1,
+    window_ticks: 2,
+    contact_window_ticks: Some(u64::MAX),
+    stride_min_ticks: 1,
     adaptive: false,
     buckets: 1,
     cell_scale: 1.0,
     lane: Lane::Shared,
     atomicity: Atomicity::Handlers,
-    history: 0,
+    history_ticks: 0,
     rounds: 2,
-    room: 2,
-    sparse: 1,
-    outside: Outside::Nothing,
+    extent: 2,
+    contact_odds: 1,
+    inputs: InputFamily::Nothing,
     seeds: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
 };
 
-/// Three bodies of which not all touch all the time.
+/// Three bodies, not all of which touch at every tick.
 const THREE: Family =
-    Family { name: "three bodies", bodies: 3, ticks: 3, room: 8, seeds: &[0, 2, 4, 7, 8], ..PLAIN };
-/// Tickets from bucket to bucket.
+    Family { name: "three bodies", bodies: 3, ticks: 3, extent: 8, seeds: &[0, 2, 4, 7, 8], ..PLAIN };
+/// Table requests that pass from bucket to bucket.
 const ACTORS: Family = Family { lane: Lane::Actors, buckets: 2, cell_scale: 0.5, ..PLAIN };
 
-/// Bodies that are held by static geometry or by each other, and go on for several ticks before they look at the table.
-const HELD: Family = Family {
+/// Bodies that rest on static geometry or on each other, and go on for several ticks before they write to the table.
+const RESTING: Family = Family {
     name: "two bodies, held",
-    window: 4,
-    contact_window: None,
+    window_ticks: 4,
+    contact_window_ticks: None,
     adaptive: true,
-    sparse: 2,
+    contact_odds: 2,
     seeds: &[0, 1, 2, 3, 4, 5],
     ..PLAIN
 };
-const HELD_TICKETS: Family = Family { lane: Lane::Actors, buckets: 2, cell_scale: 0.5, ..HELD };
+const RESTING_REQUESTS: Family = Family { lane: Lane::Actors, buckets: 2, cell_scale: 0.5, ..RESTING };
 
-/// The families that every test run looks at, in full.
+/// The families that every test run explores in full.
 pub const SMALL: &[Family] = &[
-    Family { name: "two bodies, window 1", window: 1, ..PLAIN },
+    Family { name: "two bodies, window 1", window_ticks: 1, ..PLAIN },
     PLAIN,
-    Family { name: "two bodies, window 3", window: 3, ..PLAIN },
-    Family { name: "two bodies, touching now and then", window: 3, sparse: 2, ..PLAIN },
-    Family { name: "two bodies, contact gate", window: 3, contact_window: Some(0), ..PLAIN },
-    Family { name: "two bodies, long strides only", window: 3, stride_min: 3, ..PLAIN },
+    Family { name: "two bodies, window 3", window_ticks: 3, ..PLAIN },
+    Family { name: "two bodies, touching now and then", window_ticks: 3, contact_odds: 2, ..PLAIN },
+    Family { name: "two bodies, contact gate", window_ticks: 3, contact_window_ticks: Some(0), ..PLAIN },
+    Family { name: "two bodies, long strides only", window_ticks: 3, stride_min_ticks: 3, ..PLAIN },
     Family {
         name: "two bodies, adaptive",
-        window: 3,
-        contact_window: None,
+        window_ticks: 3,
+        contact_window_ticks: None,
         adaptive: true,
         ticks: 4,
         seeds: &[0, 1, 2, 3, 4, 5],
         ..PLAIN
     },
-    Family { sparse: 3, ..HELD },
-    Family { name: "two bodies, held, requests", sparse: 3, ticks: 4, seeds: &[0, 1, 2], ..HELD_TICKETS },
+    Family { contact_odds: 3, ..RESTING },
+    Family {
+        name: "two bodies, held, requests",
+        contact_odds: 3,
+        ticks: 4,
+        seeds: &[0, 1, 2],
+        ..RESTING_REQUESTS
+    },
     Family {
         name: "three bodies, held, clusters of two",
         bodies: 3,
         cluster: 2,
         seeds: &[0, 1, 2, 3],
-        ..HELD
+        ..RESTING
     },
     Family { name: "two bodies, many cores", atomicity: Atomicity::Effects, ticks: 4, ..PLAIN },
-    Family { name: "two bodies, many cores, window 1", atomicity: Atomicity::Effects, window: 1, ..PLAIN },
+    Family {
+        name: "two bodies, many cores, window 1",
+        atomicity: Atomicity::Effects,
+        window_ticks: 1,
+        ..PLAIN
+    },
     Family {
         name: "two bodies, requests, 1 bucket",
         buckets: 1,
-        window: 3,
+        window_ticks: 3,
         seeds: &[0, 1, 2, 3, 4, 5],
         ..ACTORS
     },
@@ -152,8 +163,8 @@ pub const SMALL: &[Family] = &[
         ..ACTORS
     },
     THREE,
-    Family { name: "three bodies, window 1", window: 1, seeds: &[0, 1, 2, 4, 7, 8], ..THREE },
-    Family { name: "three bodies, window 3, 5 ticks", window: 3, ticks: 5, seeds: &[0, 2, 8], ..THREE },
+    Family { name: "three bodies, window 1", window_ticks: 1, seeds: &[0, 1, 2, 4, 7, 8], ..THREE },
+    Family { name: "three bodies, window 3, 5 ticks", window_ticks: 3, ticks: 5, seeds: &[0, 2, 8], ..THREE },
     Family {
         name: "three bodies, many cores",
         atomicity: Atomicity::Effects,
@@ -170,13 +181,20 @@ pub const SMALL: &[Family] = &[
         seeds: &[0, 2],
         ..THREE
     },
-    Family { name: "three bodies, all touching, 1 tick", rounds: 1, room: 2, ticks: 1, seeds: &[0], ..THREE },
+    Family {
+        name: "three bodies, all touching, 1 tick",
+        rounds: 1,
+        extent: 2,
+        ticks: 1,
+        seeds: &[0],
+        ..THREE
+    },
     Family {
         name: "three bodies, all touching, gate",
         rounds: 1,
-        room: 2,
+        extent: 2,
         ticks: 2,
-        contact_window: Some(0),
+        contact_window_ticks: Some(0),
         seeds: &[0],
         ..THREE
     },
@@ -185,7 +203,7 @@ pub const SMALL: &[Family] = &[
         bodies: 4,
         cluster: 2,
         ticks: 3,
-        room: 4,
+        extent: 4,
         seeds: &[0, 1, 2, 3],
         ..PLAIN
     },
@@ -194,69 +212,69 @@ pub const SMALL: &[Family] = &[
         bodies: 4,
         cluster: 2,
         ticks: 2,
-        room: 8,
+        extent: 8,
         seeds: &[0, 1, 2],
         ..ACTORS
     },
-    Family { name: "a push", outside: Outside::Push, ticks: 4, ..PLAIN },
+    Family { name: "a push", inputs: InputFamily::Push, ticks: 4, ..PLAIN },
     Family {
         name: "a push, history kept",
-        outside: Outside::Push,
+        inputs: InputFamily::Push,
         ticks: 4,
-        history: 2,
+        history_ticks: 2,
         seeds: &[0, 1, 2, 3, 4, 5],
         ..PLAIN
     },
     Family {
         name: "a push, many cores",
-        outside: Outside::Push,
+        inputs: InputFamily::Push,
         atomicity: Atomicity::Effects,
         ticks: 3,
         seeds: &[0, 1, 2, 3],
         ..PLAIN
     },
-    Family { name: "a push, requests", outside: Outside::Push, ticks: 3, seeds: &[0, 1], ..ACTORS },
-    Family { name: "a body is taken away", outside: Outside::Remove, ticks: 4, ..PLAIN },
-    Family { name: "a push and a change", outside: Outside::PushAndRemove, ticks: 3, ..PLAIN },
+    Family { name: "a push, requests", inputs: InputFamily::Push, ticks: 3, seeds: &[0, 1], ..ACTORS },
+    Family { name: "a body is taken away", inputs: InputFamily::Remove, ticks: 4, ..PLAIN },
+    Family { name: "a push and a removal", inputs: InputFamily::PushAndRemove, ticks: 3, ..PLAIN },
     Family {
         name: "a body comes",
-        outside: Outside::Spawn,
+        inputs: InputFamily::Spawn,
         ticks: 3,
-        room: 8,
+        extent: 8,
         seeds: &[0, 1, 2, 4, 5, 7],
         ..PLAIN
     },
     Family {
         name: "a body comes, another goes",
-        outside: Outside::SpawnAndRemove,
+        inputs: InputFamily::SpawnAndRemove,
         ticks: 3,
-        room: 8,
+        extent: 8,
         seeds: &[0, 1, 2],
         ..PLAIN
     },
-    Family { name: "a handover", outside: Outside::Migrate, ticks: 4, ..PLAIN },
-    Family { name: "a handover and a push", outside: Outside::HandOverAndPush, ticks: 3, ..PLAIN },
+    Family { name: "a migration", inputs: InputFamily::Migrate, ticks: 4, ..PLAIN },
+    Family { name: "a migration and a push", inputs: InputFamily::MigrateAndPush, ticks: 3, ..PLAIN },
     Family {
-        name: "a handover, requests",
-        outside: Outside::Migrate,
+        name: "a migration, requests",
+        inputs: InputFamily::Migrate,
         ticks: 3,
         seeds: &[0, 1, 2, 3],
         ..ACTORS
     },
     Family {
-        name: "a handover among three",
-        outside: Outside::HandOverAndPush,
+        name: "a migration among three",
+        inputs: InputFamily::MigrateAndPush,
         bodies: 3,
         ticks: 2,
-        room: 8,
+        extent: 8,
         seeds: &[0, 2],
         ..PLAIN
     },
 ];
 
-/// Larger families, for those who have more time.
+/// Larger families, which `anachron verify` explores after the small ones.
 pub const LARGER: &[Family] = &[
-    Family { name: "two bodies, requests, 6 ticks, window 3", window: 3, ..ACTORS },
+    Family { name: "two bodies, requests, 6 ticks, window 3", window_ticks: 3, ..ACTORS },
     Family {
         name: "two bodies, requests, many cores, 4 ticks",
         atomicity: Atomicity::Effects,
@@ -264,7 +282,7 @@ pub const LARGER: &[Family] = &[
         ..ACTORS
     },
     Family { name: "three bodies, nearer", seeds: &[1, 3, 5, 6, 9], ..THREE },
-    Family { name: "three bodies, 6 ticks", ticks: 6, window: 3, ..THREE },
+    Family { name: "three bodies, 6 ticks", ticks: 6, window_ticks: 3, ..THREE },
     Family { name: "three bodies, many cores, 4 ticks", atomicity: Atomicity::Effects, ticks: 4, ..THREE },
     Family {
         name: "three bodies, requests, 3 ticks",
@@ -276,54 +294,58 @@ pub const LARGER: &[Family] = &[
     Family {
         name: "three bodies, all touching, gate, 3 ticks",
         rounds: 1,
-        room: 2,
-        contact_window: Some(0),
+        extent: 2,
+        contact_window_ticks: Some(0),
         ..THREE
     },
-    Family { name: "clusters of two among six", bodies: 6, cluster: 2, room: 12, ticks: 3, ..PLAIN },
-    Family { name: "a push among three", outside: Outside::PushAndRemove, ..THREE },
-    Family { name: "three bodies, all touching, two rounds, 1 tick", room: 2, ticks: 1, ..THREE },
+    Family { name: "clusters of two among six", bodies: 6, cluster: 2, extent: 12, ticks: 3, ..PLAIN },
+    Family { name: "a push among three", inputs: InputFamily::PushAndRemove, ..THREE },
+    Family { name: "three bodies, all touching, two rounds, 1 tick", extent: 2, ticks: 1, ..THREE },
 ];
 
 impl Family {
-    /// One of its worlds.
+    /// The model of one seed, with a deliberate fault or [`Fault::None`].
     pub fn config(&self, seed: u64, fault: Fault) -> ModelConfig {
         let toy = ToyModel {
             bodies: self.bodies,
             seed,
             rounds: self.rounds,
-            room: self.room,
-            sparse: self.sparse,
-            sticky: 1000,
-            bumpy: 1000,
+            extent: self.extent,
+            contact_odds: self.contact_odds,
+            sticky_odds: 1000,
+            static_odds: 1000,
             last_tick: self.ticks,
             fault: Fault::None,
         };
-        let mut config = ModelConfig::new(toy, self.window, self.buckets).with_cells(self.cell_scale);
+        let mut config = ModelConfig::new(toy, self.window_ticks, self.buckets).with_cells(self.cell_scale);
         config.cluster = self.cluster;
-        config.limits.contact_window = self.contact_window;
-        config.limits.stride_min = self.stride_min;
+        config.limits.contact_window = self.contact_window_ticks;
+        config.limits.stride_min = self.stride_min_ticks;
         config.limits.adaptive = self.adaptive;
         config.lane = self.lane;
         config.atomicity = self.atomicity;
-        config.history = self.history;
+        config.history_ticks = self.history_ticks;
         config.script = self.script(&config);
         config.with_fault(fault)
     }
 
     fn script(&self, config: &ModelConfig) -> Vec<ScriptedInput> {
-        let act = |tick, body, deed| ScriptedInput::ToyInput { tick, act: ToyInput { body, deed } };
-        let hand =
+        let input = |tick, body, kind| ScriptedInput::Input { tick, input: ToyInput { body, kind } };
+        let migrate =
             |from, to| ScriptedInput::Migrate { from: EntityId(from), bodies: vec![0], to: EntityId(to) };
-        match self.outside {
-            Outside::Nothing => Vec::new(),
-            Outside::Push => vec![act(1, 0, ToyInputKind::Mix(7))],
-            Outside::Spawn => vec![config.newcomer(1, 0)],
-            Outside::Remove => vec![act(1, 0, ToyInputKind::Despawn)],
-            Outside::PushAndRemove => vec![act(2, 0, ToyInputKind::Mix(7)), act(1, 1, ToyInputKind::Despawn)],
-            Outside::SpawnAndRemove => vec![config.newcomer(1, 0), act(2, 0, ToyInputKind::Despawn)],
-            Outside::Migrate => vec![hand(0, 1)],
-            Outside::HandOverAndPush => vec![hand(0, 1), act(1, 0, ToyInputKind::Mix(7)), hand(1, 0)],
+        match self.inputs {
+            InputFamily::Nothing => Vec::new(),
+            InputFamily::Push => vec![input(1, 0, ToyInputKind::Mix(7))],
+            InputFamily::Spawn => vec![config.spawn(1, 0)],
+            InputFamily::Remove => vec![input(1, 0, ToyInputKind::Despawn)],
+            InputFamily::PushAndRemove => {
+                vec![input(2, 0, ToyInputKind::Mix(7)), input(1, 1, ToyInputKind::Despawn)]
+            }
+            InputFamily::SpawnAndRemove => vec![config.spawn(1, 0), input(2, 0, ToyInputKind::Despawn)],
+            InputFamily::Migrate => vec![migrate(0, 1)],
+            InputFamily::MigrateAndPush => {
+                vec![migrate(0, 1), input(1, 0, ToyInputKind::Mix(7)), migrate(1, 0)]
+            }
         }
     }
 }

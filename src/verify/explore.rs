@@ -1,5 +1,4 @@
-//! Every state there is, nearest first: the first violation property that is found is violation in as few moves as
-//! possible.
+//! Every state of a model, breadth first: the first violation that is found is one with the fewest actions.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -10,138 +9,146 @@ use crate::verify::config::ModelConfig;
 use crate::verify::property::{Property, Violation};
 use crate::verify::state::{Action, ModelState};
 
-/// So many states are looked at before their followers are put together.
+/// Number of states that are expanded in parallel before their successors are looked up. Not tuned.
 const BATCH: usize = 2048;
 
-/// What was seen.
+/// What [`explore`] found.
 #[derive(Clone, Debug, Default)]
 pub struct Explored {
-    /// States.
+    /// Number of different states.
     pub states: u64,
-    /// Moves from one to another.
-    pub moves: u64,
-    /// Most moves from the beginning to any state, each by its shortest way.
+    /// Number of transitions from one state to another.
+    pub transitions: u64,
+    /// Largest distance of a state from the initial one, in actions.
     pub depth: u64,
-    /// States in which nothing can happen any more.
+    /// Number of terminal states, in which nothing can happen any more.
     pub ends: u64,
-    /// Whether that was all.
+    /// Whether all states were visited.
     pub complete: bool,
-    /// The first property that was violation, and the shortest way there.
+    /// The first violation, and the shortest schedule that leads to it.
     pub violation: Option<(Violation, Vec<Action>)>,
 }
 
-/// Prints are random enough to be their own hashes.
+/// Fingerprints are hashes already, so they are their own hashes.
 #[derive(Default)]
-struct AsIs(u64);
+struct FingerprintHasher(u64);
 
-impl Hasher for AsIs {
+impl Hasher for FingerprintHasher {
     fn finish(&self) -> u64 {
         self.0
     }
 
     fn write(&mut self, _: &[u8]) {
-        unreachable!("invariant: only prints are hashed");
+        unreachable!("invariant: only fingerprints are hashed");
     }
 
-    fn write_u128(&mut self, print: u128) {
-        self.0 = print as u64;
+    fn write_u128(&mut self, fingerprint: u128) {
+        self.0 = fingerprint as u64;
     }
 }
 
-/// The states that have been seen: where each was reached from, and where each leads.
+/// The states visited so far, numbered in the order in which they were found, and the transitions between them.
 struct StateGraph {
-    known: HashMap<u128, u32, BuildHasherDefault<AsIs>>,
-    /// The state before, and which of its moves leads here.
+    known: HashMap<u128, u32, BuildHasherDefault<FingerprintHasher>>,
+    /// For each state: the state it was found from, and which of that state's actions leads to it.
     origin: Vec<(u32, u16)>,
-    /// Followers of all states, one after another, and where those of each state begin.
-    followers: Vec<u32>,
-    begins: Vec<usize>,
+    /// Successors of all states, one state after another.
+    successors: Vec<u32>,
+    /// Where the successors of each state begin.
+    first_successor: Vec<usize>,
 }
 
-/// What one state leads to.
-struct Looked {
-    followers: Vec<(u128, ModelState)>,
+/// One state expanded.
+struct Expanded {
+    successors: Vec<(u128, ModelState)>,
     violation: Option<Violation>,
 }
 
-/// Looks at every state of a config, up to so many. `go_on` is shown how far it has come, and may say no.
+/// Visits every state of a model, until there are more than `states_max`. `may_go_on` sees the progress from time to
+/// time, and ends the exploration by returning `false`.
 pub fn explore(
     config: &ModelConfig,
     states_max: u64,
-    go_on: &mut (dyn FnMut(&Explored) -> bool + Send),
+    may_go_on: &mut (dyn FnMut(&Explored) -> bool + Send),
 ) -> Explored {
     let start = ModelState::new(config);
-    let mut atlas = StateGraph {
-        known: HashMap::default(),
-        origin: vec![(0, 0)],
-        followers: Vec::new(),
-        begins: Vec::new(),
-    };
-    atlas.known.insert(start.print(config), 0);
+    let mut graph = StateGraph::new(start.fingerprint(config));
     let mut explored = Explored { states: 1, ..Explored::default() };
     let mut level = vec![(0u32, start)];
     while !level.is_empty() {
-        let mut next: Vec<(u32, ModelState)> = Vec::new();
+        let mut next_level: Vec<(u32, ModelState)> = Vec::new();
         let mut rest = level.into_iter();
         loop {
             let batch: Vec<(u32, ModelState)> = rest.by_ref().take(BATCH).collect();
             if batch.is_empty() {
                 break;
             }
-            let looked: Vec<Looked> = batch.par_iter().map(|(_, state)| look(config, state)).collect();
-            for ((id, _), Looked { followers, violation }) in batch.iter().zip(looked) {
+            let expanded: Vec<Expanded> = batch.par_iter().map(|(_, state)| expand(config, state)).collect();
+            for ((id, _), Expanded { successors, violation }) in batch.iter().zip(expanded) {
                 if let Some(violation) = violation {
-                    explored.violation = Some((violation, atlas.way(config, *id)));
+                    explored.violation = Some((violation, graph.schedule(config, *id)));
                     return explored;
                 }
-                atlas.begins.push(atlas.followers.len());
-                explored.ends += u64::from(followers.is_empty());
-                explored.moves += followers.len() as u64;
-                for (number, (print, follower)) in followers.into_iter().enumerate() {
-                    let fresh = atlas.known.len() as u32;
-                    let at = *atlas.known.entry(print).or_insert(fresh);
-                    atlas.followers.push(at);
-                    if at == fresh {
-                        atlas.origin.push((*id, number as u16));
-                        next.push((fresh, follower));
-                    }
-                }
+                explored.ends += u64::from(successors.is_empty());
+                explored.transitions += successors.len() as u64;
+                graph.add(*id, successors, &mut next_level);
             }
-            explored.states = atlas.known.len() as u64;
-            if explored.states > states_max || !go_on(&explored) {
+            explored.states = graph.known.len() as u64;
+            if explored.states > states_max || !may_go_on(&explored) {
                 return explored;
             }
         }
-        explored.depth += u64::from(!next.is_empty());
-        level = next;
+        explored.depth += u64::from(!next_level.is_empty());
+        level = next_level;
     }
     explored.complete = true;
-    if let Some(id) = atlas.on_a_circle() {
-        let how = "the state at the end of this way comes again and again".to_owned();
+    if let Some(id) = graph.on_cycle() {
+        let how = "the state at the end of this schedule can be reached again and again".to_owned();
         explored.violation =
-            Some((Violation { property: Property::EveryWayEnds, how }, atlas.way(config, id)));
+            Some((Violation { property: Property::EveryWayEnds, how }, graph.schedule(config, id)));
     }
     explored
 }
 
-/// What a state leads to; and if it is an end, whether it is a good one.
-fn look(config: &ModelConfig, state: &ModelState) -> Looked {
+/// The successors of a state; and if there are none, whether the state is a good end.
+fn expand(config: &ModelConfig, state: &ModelState) -> Expanded {
     if let Some(violation) = state.violation() {
-        return Looked { followers: Vec::new(), violation: Some(violation.clone()) };
+        return Expanded { successors: Vec::new(), violation: Some(violation.clone()) };
     }
-    let mut moves = Vec::new();
-    state.moves(config, &mut moves);
-    let violation = if moves.is_empty() { state.check_end(config).err() } else { None };
-    let follow = |next: &Action| {
-        let follower = state.after(config, *next);
-        (follower.print(config), follower)
+    let mut actions = Vec::new();
+    state.actions(config, &mut actions);
+    let violation = if actions.is_empty() { state.check_end(config).err() } else { None };
+    let successor = |action: &Action| {
+        let successor = state.after(config, *action);
+        (successor.fingerprint(config), successor)
     };
-    Looked { followers: moves.iter().map(follow).collect(), violation }
+    Expanded { successors: actions.iter().map(successor).collect(), violation }
 }
 
 impl StateGraph {
-    /// The shortest way from the beginning to a state.
-    fn way(&self, config: &ModelConfig, id: u32) -> Vec<Action> {
+    /// A graph of the initial state alone.
+    fn new(start: u128) -> Self {
+        let mut known: HashMap<u128, u32, _> = HashMap::default();
+        known.insert(start, 0);
+        StateGraph { known, origin: vec![(0, 0)], successors: Vec::new(), first_successor: Vec::new() }
+    }
+
+    /// Adds the successors of state `id`. States that are new go to `next_level` as well.
+    fn add(&mut self, id: u32, successors: Vec<(u128, ModelState)>, next_level: &mut Vec<(u32, ModelState)>) {
+        self.first_successor.push(self.successors.len());
+        for (number, (fingerprint, successor)) in successors.into_iter().enumerate() {
+            let new_id = self.known.len() as u32;
+            let known_id = *self.known.entry(fingerprint).or_insert(new_id);
+            self.successors.push(known_id);
+            if known_id == new_id {
+                self.origin.push((id, number as u16));
+                next_level.push((new_id, successor));
+            }
+        }
+    }
+
+    /// The shortest schedule from the initial state to a state.
+    fn schedule(&self, config: &ModelConfig, id: u32) -> Vec<Action> {
         let mut numbers = Vec::new();
         let mut at = id;
         while at != 0 {
@@ -150,35 +157,35 @@ impl StateGraph {
             at = before;
         }
         let mut state = ModelState::new(config);
-        let (mut way, mut moves) = (Vec::new(), Vec::new());
+        let (mut schedule, mut actions) = (Vec::new(), Vec::new());
         for number in numbers.into_iter().rev() {
-            state.moves(config, &mut moves);
-            let next = moves[number as usize];
+            state.actions(config, &mut actions);
+            let next = actions[number as usize];
             state = state.after(config, next);
-            way.push(next);
+            schedule.push(next);
         }
-        way
+        schedule
     }
 
-    /// A state that leads to itself, if there is one: states are taken away that nothing leads to, until none is
-    /// left or only those on circles and behind them.
-    fn on_a_circle(&self) -> Option<u32> {
+    /// A state on a cycle, or one that only a cycle leads to. States without predecessors are removed until none is
+    /// left, or only these (Kahn's algorithm).
+    fn on_cycle(&self) -> Option<u32> {
         let count = self.origin.len();
-        let mut leading = vec![0u32; count];
-        self.followers.iter().for_each(|to| leading[*to as usize] += 1);
-        let mut free: Vec<u32> = (0..count as u32).filter(|id| leading[*id as usize] == 0).collect();
-        let mut taken = 0;
+        let mut predecessors = vec![0u32; count];
+        self.successors.iter().for_each(|to| predecessors[*to as usize] += 1);
+        let mut free: Vec<u32> = (0..count as u32).filter(|id| predecessors[*id as usize] == 0).collect();
+        let mut removed = 0;
         while let Some(id) = free.pop() {
-            taken += 1;
-            let begin = self.begins[id as usize];
-            let end = self.begins.get(id as usize + 1).copied().unwrap_or(self.followers.len());
-            for to in &self.followers[begin..end] {
-                leading[*to as usize] -= 1;
-                if leading[*to as usize] == 0 {
+            removed += 1;
+            let begin = self.first_successor[id as usize];
+            let end = self.first_successor.get(id as usize + 1).copied().unwrap_or(self.successors.len());
+            for to in &self.successors[begin..end] {
+                predecessors[*to as usize] -= 1;
+                if predecessors[*to as usize] == 0 {
                     free.push(*to);
                 }
             }
         }
-        (taken < count).then(|| (0..count as u32).find(|id| leading[*id as usize] > 0)).flatten()
+        (removed < count).then(|| (0..count as u32).find(|id| predecessors[*id as usize] > 0)).flatten()
     }
 }

@@ -1,29 +1,50 @@
-//! Proof, not hope: the protocol under every order of events, or under very many.
+//! Model checking of the protocol: every order of events in small models, random orders in larger ones.
 //!
-//! The state machines checked here are those of [`crate::protocol`] that run in production, entities, buckets,
-//! requests and lvt_histogram alike; only the physics is a [toy world](toy) of whole numbers, in which anything that is
-//! lost, doubled, stale or out of order changes everything that follows. A [`ModelConfig`] says what is played, a
-//! [`ModelState`] is one state of it, and a [`Action`] leads to the next. [`explore()`] looks at every state there is,
-//! [`walk()`] at one long random way after another. Both check all [`Property`]s after every move.
+//! The state machines checked here are those of production: entities, tracks, buckets, table requests and the LVT
+//! histogram. Only the physics is replaced, by a [toy model](toy_model) of whole numbers in which anything that is lost,
+//! doubled, stale or out of order changes everything that follows.
 //!
-//! [`paper`] runs the published algorithm instead, word by word, and shows where it goes wrong.
+//! - [`ModelConfig`] says what is modelled: bodies, ticks, window, buckets, and the inputs that come from outside.
+//! - [`ModelState`] is one state of the model, and an [`Action`] leads to the next one.
+//! - [`explore()`] visits every state; [`walk()`] follows one random schedule to its end. Both check every [`Property`]
+//!   after every action, and [`replay`] puts a schedule that violates one into words.
+//! - [`any_config`] draws a random model, and [`Campaign`] is what `anachron verify` runs.
+//!
+//! `examples/deadlock_freedom.rs` puts this behind proptest, for models of the caller's own.
+//!
+//! ```
+//! use anachron::verify::toy_model::ToyModel;
+//! use anachron::verify::{ModelConfig, explore, replay};
+//!
+//! let toy = ToyModel { bodies: 2, seed: 7, last_tick: 3, ..ToyModel::default() };
+//! let config = ModelConfig::new(toy, 2, 1);
+//! let explored = explore(&config, 100_000, &mut |_| true);
+//! if let Some((violation, schedule)) = &explored.violation {
+//!     panic!("{violation}\n{}", replay(&config, schedule, false).0.join("\n"));
+//! }
+//! assert!(explored.complete && explored.states > 10);
+//! ```
 
-pub mod campaign;
+pub(crate) mod campaign;
 mod config;
-pub mod configs;
-pub mod explore;
+pub(crate) mod configs;
+mod explore;
 mod fingerprint;
-pub mod paper;
+pub(crate) mod paper;
 mod property;
-pub mod random_walk;
+pub(crate) mod random_walk;
+pub(crate) mod reference;
 mod state;
+pub(crate) mod toy_dynamics;
 pub mod toy_model;
 mod trace;
 mod transition;
 
+pub use crate::protocol::{EntityId, Fault, Limits};
+pub use campaign::{Campaign, Counterexample};
 pub use config::{Atomicity, ModelConfig, ScriptedInput};
 pub use explore::{Explored, explore};
 pub use property::{Property, Violation};
-pub use random_walk::{Walked, walk};
+pub use random_walk::{ConfigRequest, Walked, any_config, walk};
 pub use state::{Action, Endpoint, ModelState};
 pub use trace::replay;

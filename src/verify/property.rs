@@ -1,8 +1,9 @@
-//! What the protocol promises, and how each property is checked.
+//! The properties of the protocol, and how each is checked.
 
 use std::fmt;
 
 use crate::base::time::Tick;
+use crate::protocol::GvtService;
 use crate::protocol::{Entity, Message};
 use crate::verify::config::ModelConfig;
 use crate::verify::state::{Envelope, ModelState};
@@ -11,44 +12,44 @@ use crate::verify::transition::guarded;
 /// Something that must hold in every state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Property {
-    /// When nothing can happen any more, everybody is at the last tick and nobody waits for anything.
+    /// When nothing can happen any more, every entity is at the last tick, waits for nothing, and GVT is there too.
     NoDeadlock,
-    /// Whatever is committed is what the reference has at that tick, and so is the number of contacts.
+    /// Every committed state is that of the reference at that tick, and so is the number of contacts.
     CommittedIsReference,
-    /// Global virtual time never falls, and nobody is ever below it.
+    /// GVT never falls, and no LVT is below it.
     GvtIsKept,
-    /// Nobody is told of a contact that he knows.
-    ToldOnce,
-    /// At the end no bucket is held, and nobody waits for one.
+    /// No entity receives an event for a contact that it knows.
+    AnnouncedOnce,
+    /// At the end no bucket is locked, and no request waits for one.
     LocksReturned,
-    /// No message is about a tick below global virtual time.
+    /// No message is about a tick below GVT.
     PastIsSettled,
-    /// No handler meets what it holds impossible.
+    /// No handler panics.
     NoPanic,
-    /// No state comes again: every way ends.
+    /// No state can be reached from itself: every schedule ends.
     EveryWayEnds,
 }
 
 impl Property {
-    /// All there are.
-    pub const ALL: [Property; 8] = [
+    /// All properties.
+    pub(crate) const ALL: [Property; 8] = [
         Property::NoDeadlock,
         Property::CommittedIsReference,
         Property::GvtIsKept,
-        Property::ToldOnce,
+        Property::AnnouncedOnce,
         Property::LocksReturned,
         Property::PastIsSettled,
         Property::NoPanic,
         Property::EveryWayEnds,
     ];
 
-    /// Its name.
+    /// The name of the property, in words.
     pub fn name(self) -> &'static str {
         match self {
             Property::NoDeadlock => "no deadlock",
             Property::CommittedIsReference => "committed == reference",
-            Property::GvtIsKept => "GVT never falls and nobody falls below it",
-            Property::ToldOnce => "a contact is told exactly once",
+            Property::GvtIsKept => "GVT never falls and no LVT falls below it",
+            Property::AnnouncedOnce => "a contact is announced exactly once",
             Property::LocksReturned => "no lock leaks",
             Property::PastIsSettled => "nothing below GVT is needed",
             Property::NoPanic => "no handler panics",
@@ -57,12 +58,12 @@ impl Property {
     }
 }
 
-/// A property that was violation, and how.
+/// A violation of a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
+    /// The property that does not hold.
     pub property: Property,
-    /// How.
+    /// What is wrong, in words.
     pub how: String,
 }
 
@@ -73,29 +74,33 @@ impl fmt::Display for Violation {
 }
 
 impl ModelState {
-    /// Checks everything that must hold after a move from a state with this global virtual time.
+    /// Checks everything that must hold after an action in a state whose GVT was `before`.
     pub(super) fn check(&mut self, config: &ModelConfig, before: Tick) -> Result<(), Violation> {
         let violation = |property, how: String| Err(Violation { property, how });
         let gvt = self.lvt_histogram.gvt();
         if gvt < before {
-            return violation(Property::GvtIsKept, format!("it fell from {before} to {gvt}"));
+            return violation(Property::GvtIsKept, format!("GVT fell from {before} to {gvt}"));
         }
         let below = |entity: &&Entity<_>| !entity.is_retired() && entity.lvt() < gvt;
-        if let Some(entity) = self.entities.iter().map(|entity| &**entity).find(below) {
-            let how = format!("{} is at {}, and global virtual time is {gvt}", entity.id(), entity.lvt());
+        if let Some(entity) = self.drivers.iter().map(|driver| driver.entity()).find(below) {
+            let how = format!("the LVT of {} is {}, and GVT is {gvt}", entity.id(), entity.lvt());
             return violation(Property::GvtIsKept, how);
         }
-        for ((from, to), mail) in &self.channels {
-            if let Some(tick) = mail.iter().filter_map(|mail| mail.tick()).find(|tick| *tick < gvt) {
-                let how = format!(
-                    "a message from {from} to {to} is about tick {tick}, and global virtual time is {gvt}"
-                );
+        for ((from, to), envelopes) in &self.channels {
+            let ticks = envelopes.iter().filter_map(|envelope| envelope.tick());
+            if let Some(tick) = ticks.into_iter().find(|tick| *tick < gvt) {
+                let how = format!("a message from {from} to {to} is about tick {tick}, and GVT is {gvt}");
                 return violation(Property::PastIsSettled, how);
             }
         }
-        if let Some(entity) = self.entities.iter().find(|entity| entity.stats().repeated_events > 0) {
-            let how = format!("{} was told of a contact twice, or told twice of one it met", entity.id());
-            return violation(Property::ToldOnce, how);
+        if let Some(entity) = self
+            .drivers
+            .iter()
+            .map(|driver| driver.entity())
+            .find(|entity| entity.stats().repeated_events > 0)
+        {
+            let how = format!("{} received an event for a contact that it knows", entity.id());
+            return violation(Property::AnnouncedOnce, how);
         }
         for tick in before + 1..=gvt {
             self.compare(config, tick)?;
@@ -103,9 +108,9 @@ impl ModelState {
         Ok(())
     }
 
-    /// Compares what is committed at a tick with the reference, and forgets what no later tick needs.
+    /// Compares what is committed at a tick with the reference, and drops paths that no later tick needs.
     pub(super) fn compare(&mut self, config: &ModelConfig, tick: Tick) -> Result<(), Violation> {
-        let truth = config.truth(self.let_in);
+        let reference_run = config.reference_run(self.admitted);
         let mut found = Vec::new();
         for (body, paths) in self.log.iter_mut().enumerate() {
             let later = paths.partition_point(|(from, _)| *from <= tick);
@@ -113,10 +118,10 @@ impl ModelState {
                 std::sync::Arc::make_mut(paths).drain(..later - 1);
             }
             if let Some((_, Some(path))) = paths.first().filter(|(from, _)| *from <= tick) {
-                found.push((body as u32, path.place_at(tick), path.number));
+                found.push((body as u32, path.position_at(tick), path.number));
             }
         }
-        let expected = &truth.places[tick as usize];
+        let expected = &reference_run.positions[tick as usize];
         if found == *expected {
             return Ok(());
         }
@@ -129,31 +134,37 @@ impl ModelState {
         Err(Violation { property: Property::CommittedIsReference, how })
     }
 
-    /// Whether a state in which nothing can happen any more is as it should be.
+    /// Whether a terminal state, in which nothing can happen any more, has no violation.
     pub fn ended_well(&self, config: &ModelConfig) -> bool {
         self.check_end(config).is_ok()
     }
 
-    /// Checks a state in which nothing can happen any more.
+    /// Checks a terminal state.
     pub(super) fn check_end(&self, config: &ModelConfig) -> Result<(), Violation> {
-        guarded(|| self.look_at_end(config))
+        guarded(|| self.check_terminal(config))
     }
 
-    fn look_at_end(&self, config: &ModelConfig) -> Result<(), Violation> {
+    fn check_terminal(&self, config: &ModelConfig) -> Result<(), Violation> {
         let violation = |property, how: String| Err(Violation { property, how });
         for (number, bucket_queue) in self.bucket_queues.iter().enumerate() {
             if bucket_queue.is_held() || !bucket_queue.queue().is_empty() {
-                let how = format!("bucket {number} is held, and {} wait for it", bucket_queue.queue().len());
-                let is_over = self.entities.iter().all(|entity| entity.is_done(&config.limits));
+                let how = format!(
+                    "bucket {number} is locked, and {} requests wait for it",
+                    bucket_queue.queue().len()
+                );
+                let is_over = self
+                    .drivers
+                    .iter()
+                    .map(|driver| driver.entity())
+                    .all(|entity| entity.is_done(&config.limits));
                 return violation(if is_over { Property::LocksReturned } else { Property::NoDeadlock }, how);
             }
         }
         let gvt = self.lvt_histogram.gvt();
         let waits = |entity: &&Entity<_>| !entity.is_done(&config.limits);
-        if let Some(entity) = self.entities.iter().map(|entity| &**entity).find(waits) {
+        if let Some(entity) = self.drivers.iter().map(|driver| driver.entity()).find(waits) {
             let how = format!(
-                "nothing can happen, and {} waits for ever at tick {} ({}, {} answers outstanding; global \
-                 virtual time {gvt})",
+                "nothing can happen, and {} waits for ever at tick {} ({}, {} acknowledgements pending; GVT {gvt})",
                 entity.id(),
                 entity.lvt(),
                 entity.phase(),
@@ -162,17 +173,18 @@ impl ModelState {
             return violation(Property::NoDeadlock, how);
         }
         if gvt != config.limits.last_tick {
-            let how = format!("everybody is done, and global virtual time is {gvt}");
+            let how = format!("every entity is done, and GVT is {gvt}");
             return violation(Property::NoDeadlock, how);
         }
-        let mut seen = (0, 0);
-        for entity in &self.entities {
-            let stats = (**entity).clone().finish(&config.toy);
-            seen = (seen.0 + stats.touches, seen.1 + stats.new_touches);
+        let mut committed = (0, 0);
+        for driver in &self.drivers {
+            let stats = (**driver).clone().finish(&config.toy);
+            committed = (committed.0 + stats.contact_ticks, committed.1 + stats.contacts);
         }
-        let expected = config.truth(self.let_in).touches;
-        if seen != expected {
-            let how = format!("{seen:?} contacts and new contacts were committed instead of {expected:?}");
+        let expected = config.reference_run(self.admitted).contacts;
+        if committed != expected {
+            let how =
+                format!("{committed:?} contacts and new contacts were committed instead of {expected:?}");
             return violation(Property::CommittedIsReference, how);
         }
         Ok(())
@@ -180,13 +192,13 @@ impl ModelState {
 }
 
 impl Envelope {
-    /// The tick it is about, if it can change what was.
+    /// The tick that it is about, if it can cause a rollback.
     fn tick(&self) -> Option<Tick> {
         match self {
             Envelope::Message(Message::Migrate { tick, .. }) => Some(*tick),
             Envelope::Message(message) => message.at().map(|at| at.tick),
-            Envelope::ToyInput { tick, .. } => Some(*tick),
-            Envelope::Request(_) | Envelope::Answer(..) | Envelope::Unlock | Envelope::Count(..) => None,
+            Envelope::Input { tick, .. } => Some(*tick),
+            Envelope::Request(_) | Envelope::Reply(..) | Envelope::Unlock | Envelope::Count(..) => None,
         }
     }
 }

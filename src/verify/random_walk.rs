@@ -1,4 +1,4 @@
-//! One long random way after another, through worlds that are too large to be seen in full.
+//! Random schedules of random models, which are too large to be explored in full.
 
 use crate::executor::adversarial_schedule::{AdversarialSchedule, Choice};
 use crate::protocol::{EntityId, Fault, Stats};
@@ -6,41 +6,43 @@ use crate::tvht::Lane;
 use crate::verify::config::{Atomicity, ModelConfig, ScriptedInput};
 use crate::verify::property::Violation;
 use crate::verify::state::{Action, Endpoint, ModelState};
-use crate::verify::toy_model::{ToyInput, ToyInputKind, ToyModel, mix};
+use crate::verify::toy_dynamics::mix;
+use crate::verify::toy_model::{ToyInput, ToyInputKind, ToyModel};
 
-/// Ways that are longer than this are given up: where everything touches everything, and all speculate on it, there
-/// is an end, but it is far away.
-const MOVES_MAX: u64 = 200_000;
+/// Schedules that are longer than this are given up: where everything is in contact with everything, and all entities
+/// speculate on it, there is an end, but it is far away. Not tuned.
+const ACTIONS_MAX: u64 = 200_000;
 
-/// What came of a way.
+/// What came of a random schedule.
 #[derive(Clone, Debug, Default)]
 pub struct Walked {
-    /// Moves made.
-    pub moves: u64,
-    /// Whether it came to its end.
+    /// Number of actions performed.
+    pub actions: u64,
+    /// Whether it reached a terminal state; if not, it was given up or has a violation.
     pub complete: bool,
-    /// What the entities did.
+    /// Statistics of all entities together; empty unless complete.
     pub stats: Stats,
-    /// The property that was violation, and the way there.
+    /// The violation, and the schedule that leads to it.
     pub violation: Option<(Violation, Vec<Action>)>,
 }
 
-/// What a random world may be like.
+/// What is requested of a random model.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConfigRequest {
-    /// Number of bodies, or any from 2 to 64.
+    /// Number of bodies; from 2 to 64 if not given.
     pub entities: Option<u32>,
-    /// Number of buckets, or any.
+    /// Number of buckets of the hash table; from 1 to 64 if not given.
     pub buckets: Option<u32>,
-    /// Last tick, or any.
+    /// The last tick; from 2 to 90 if not given.
     pub ticks: Option<u64>,
-    /// Window, or any.
-    pub window: Option<u64>,
-    /// A deliberate fault.
+    /// How far an entity may run ahead of the lowest LVT, ticks; from 1 to 40 if not given.
+    pub window_ticks: Option<u64>,
+    /// A deliberate fault, or [`Fault::None`].
     pub fault: Fault,
 }
 
-/// A random config, always the same for a seed.
+/// A random model, always the same for a seed and a request.
+// Long: the order of the draws decides what a seed means, so they stay together in one list.
 pub fn any_config(seed: u64, request: &ConfigRequest) -> ModelConfig {
     let mut count = 0;
     let mut draw = |choices: &[u64]| {
@@ -53,24 +55,24 @@ pub fn any_config(seed: u64, request: &ConfigRequest) -> ModelConfig {
         bodies,
         seed: mix(&[seed, 0]),
         rounds: draw(&[1, 2, 2, 3, 4]) as u32,
-        // Large crowds are not as dense as small ones can be.
-        room: (draw(&[1, 2, 4, 8, 30]).max(u64::from(bodies) / 6) * u64::from(bodies)) as i64,
-        sparse: draw(&[1, 2, 5, 20]),
-        sticky: draw(&[2, 4, 16, 1000]),
-        bumpy: draw(&[4, 20, 1000]),
+        // Many bodies are spread more widely than a few: otherwise all of them would be in contact.
+        extent: (draw(&[1, 2, 4, 8, 30]).max(u64::from(bodies) / 6) * u64::from(bodies)) as i64,
+        contact_odds: draw(&[1, 2, 5, 20]),
+        sticky_odds: draw(&[2, 4, 16, 1000]),
+        static_odds: draw(&[4, 20, 1000]),
         last_tick: request.ticks.unwrap_or(draw(&[2, 4, 8, 16, 30, 90])),
         fault: request.fault,
     };
-    let window = request.window.unwrap_or(draw(&[1, 2, 3, 4, 6, 10, 20, 40]));
+    let window_ticks = request.window_ticks.unwrap_or(draw(&[1, 2, 3, 4, 6, 10, 20, 40]));
     let buckets = request.buckets.unwrap_or(draw(&[1, 2, 3, 7, 64]) as u32);
     let cells = draw(&[1, 2, 4, 8]) as f64 / 2.0;
     let last_tick = toy.last_tick;
-    let mut config = ModelConfig::new(toy, window, buckets).with_cells(cells);
+    let mut config = ModelConfig::new(toy, window_ticks, buckets).with_cells(cells);
     config.cluster = draw(&[1, 1, 1, 2, 3, 5]) as usize;
-    config.history = draw(&[0, 0, 0, 1, 3, 9]);
+    config.history_ticks = draw(&[0, 0, 0, 1, 3, 9]);
     config.lane = if draw(&[0, 1]) == 0 { Lane::Shared } else { Lane::Actors };
     config.atomicity = if draw(&[0, 0, 1]) == 0 { Atomicity::Handlers } else { Atomicity::Effects };
-    config.prompt_answers = false;
+    config.prompt_acks = false;
     config.limits.contact_window = match draw(&[0, 1, 2, 3]) {
         0 => None,
         1 => Some(0),
@@ -79,22 +81,22 @@ pub fn any_config(seed: u64, request: &ConfigRequest) -> ModelConfig {
     config.limits.stride_min = draw(&[1, 1, 2, 5, 20]);
     config.limits.adaptive = draw(&[0, 1]) == 1;
     config.reclusters = [None, None, Some(3), Some(16)][draw(&[0, 1, 2, 3]) as usize];
-    let cues = draw(&[0, 0, 2, 5, 10]);
+    let inputs = draw(&[0, 0, 2, 5, 10]);
     let entities = config.entities();
-    let mut newcomers = 0;
-    for _ in 0..cues {
+    let mut spawned = 0;
+    for _ in 0..inputs {
         let tick = draw(&[0, 1, 2, 3, 4, 5, 6, 7, 9, 11, 15, 20]) % last_tick.max(1);
-        let body = (draw(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) as u32) % (bodies + newcomers);
+        let body = (draw(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) as u32) % (bodies + spawned);
         let other = EntityId((draw(&[0, 1, 2, 3, 5, 7, 11]) as u32) % entities);
-        let input_next = match draw(&[0, 1, 2, 3, 4, 4]) {
+        let scripted = match draw(&[0, 1, 2, 3, 4, 4]) {
             0 => {
-                newcomers += 1;
-                config.newcomer(tick, newcomers - 1)
+                spawned += 1;
+                config.spawn(tick, spawned - 1)
             }
-            1 => ScriptedInput::ToyInput { tick, act: ToyInput { body, deed: ToyInputKind::Despawn } },
+            1 => ScriptedInput::Input { tick, input: ToyInput { body, kind: ToyInputKind::Despawn } },
             2 | 3 => {
                 let number = mix(&[seed, tick, u64::from(body)]);
-                ScriptedInput::ToyInput { tick, act: ToyInput { body, deed: ToyInputKind::Mix(number) } }
+                ScriptedInput::Input { tick, input: ToyInput { body, kind: ToyInputKind::Mix(number) } }
             }
             _ => {
                 let from = EntityId(body % bodies / config.cluster as u32);
@@ -104,65 +106,68 @@ pub fn any_config(seed: u64, request: &ConfigRequest) -> ModelConfig {
                 ScriptedInput::Migrate { from, bodies: vec![body % bodies], to: other }
             }
         };
-        config.script.push(input_next);
+        config.script.push(scripted);
     }
     config
 }
 
-/// One random way to the end, always the same for a seed.
+/// Follows one random schedule to its end, always the same for a model and a seed, and checks every property after
+/// every action.
 pub fn walk(config: &ModelConfig, seed: u64) -> Walked {
     let mut state = ModelState::new(config);
-    let mut schedule = AdversarialSchedule::new(seed);
-    let (mut way, mut moves) = (Vec::new(), Vec::new());
+    let mut scheduler = AdversarialSchedule::new(seed);
+    let (mut schedule, mut actions) = (Vec::new(), Vec::new());
     let mut walked = Walked::default();
-    // Half of the ways let nothing come from outside before some time.
+    // Inputs come at least this many actions after each other, so that some of them are late.
     let mut patience = mix(&[seed, 3]) % 40;
     loop {
-        state.moves(config, &mut moves);
-        if moves.len() > 1 && moves.last() == Some(&Action::ScriptedInput) && patience > 0 {
+        state.actions(config, &mut actions);
+        if actions.len() > 1 && actions.last() == Some(&Action::ScriptedInput) && patience > 0 {
             patience -= 1;
-            moves.pop();
+            actions.pop();
         }
-        let Some(next) = choose(&mut schedule, &moves) else { break };
+        let Some(next) = choose(&mut scheduler, &actions) else { break };
         if next == Action::ScriptedInput {
-            patience = mix(&[seed, 4, walked.moves]) % 40;
+            patience = mix(&[seed, 4, walked.actions]) % 40;
         }
-        way.push(next);
-        walked.moves += 1;
-        state.go(config, next);
+        schedule.push(next);
+        walked.actions += 1;
+        state.apply(config, next);
         if let Some(violation) = state.violation() {
-            walked.violation = Some((violation.clone(), way));
+            walked.violation = Some((violation.clone(), schedule));
             return walked;
         }
-        if walked.moves > MOVES_MAX {
+        if walked.actions > ACTIONS_MAX {
             return walked;
         }
     }
     walked.complete = true;
-    walked.violation = state.check_end(config).err().map(|violation| (violation, way));
-    for entity in &state.entities {
-        walked.stats.add(entity.stats());
+    walked.violation = state.check_end(config).err().map(|violation| (violation, schedule));
+    for driver in &state.drivers {
+        walked.stats.add(driver.entity().stats());
     }
     walked
 }
 
-/// Lets the scheduler that means no good choose among moves.
-pub fn choose(schedule: &mut AdversarialSchedule, moves: &[Action]) -> Option<Action> {
-    let name = |endpoint: Endpoint| match endpoint {
+/// Lets an adversarial scheduler choose one of the actions.
+pub fn choose(scheduler: &mut AdversarialSchedule, actions: &[Action]) -> Option<Action> {
+    let number = |endpoint: Endpoint| match endpoint {
         Endpoint::Entity(id) => id,
         Endpoint::Bucket(number) => EntityId(1_000_000 + number),
         Endpoint::Outside => EntityId(2_000_000),
         Endpoint::Counter => EntityId(2_000_001),
     };
-    let action = |next: &Action| match *next {
-        Action::Deliver { from, to } => {
-            Choice::Deliver { from: name(from), to: name(to), is_answer: matches!(from, Endpoint::Bucket(_)) }
-        }
+    let choice = |action: &Action| match *action {
+        Action::Deliver { from, to } => Choice::Deliver {
+            from: number(from),
+            to: number(to),
+            is_ack: matches!(from, Endpoint::Bucket(_)),
+        },
         Action::Step(id) => Choice::Step(id),
         Action::Write(id) => Choice::Step(EntityId(3_000_000 + id.0)),
         Action::Effect(id) => Choice::Step(EntityId(4_000_000 + id.0)),
         Action::ScriptedInput => Choice::Step(EntityId(5_000_000)),
     };
-    let chosen = schedule.choose(moves.iter().map(action))?;
-    moves.iter().copied().find(|next| action(next) == chosen)
+    let chosen = scheduler.choose(actions.iter().map(choice))?;
+    actions.iter().copied().find(|action| choice(action) == chosen)
 }

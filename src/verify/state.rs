@@ -1,30 +1,32 @@
-//! One state of what is played, and what can happen next.
+//! One state of the model, and the actions that can come next.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
 use crate::base::time::Tick;
-use crate::protocol::{BodyIndex, Bucket, Entity, EntityId, Message, Outbox, Plan, Track, WriteResult};
+use crate::protocol::GvtService;
+use crate::protocol::{
+    BodyIndex, Bucket, Driver, Entity, EntityId, Message, Plan, Track, Version, WriteResult,
+};
 use crate::protocol::{BucketQueue, TableRequest};
 use crate::runtime::directory::EntityDirectory;
 use crate::runtime::lvt_histogram::LvtHistogram;
-use crate::verify::config::{Atomicity, ModelConfig, ScriptedInput};
+use crate::verify::config::{ModelConfig, ScriptedInput};
 use crate::verify::property::Violation;
 use crate::verify::toy_model::{ToyInput, ToyModel, ToyPath};
 use crate::verify::trace::TraceLog;
-use crate::verify::transition::in_order;
 
-/// Who sends or gets something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A sender or receiver of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum Endpoint {
-    /// An entity.
+    /// An entity, by its id.
     Entity(EntityId),
-    /// A bucket of the message lane.
+    /// A bucket that is an actor, by its number.
     Bucket(u32),
-    /// Whoever acts from outside.
+    /// The source of inputs.
     Outside,
-    /// Who moves the lvt_histogram, if that is done by messages, which it must not be.
+    /// The LVT histogram, where a deliberate fault moves LVTs by messages.
     Counter,
 }
 
@@ -34,90 +36,101 @@ impl fmt::Display for Endpoint {
             Endpoint::Entity(id) => write!(f, "{id}"),
             Endpoint::Bucket(number) => write!(f, "bucket {number}"),
             Endpoint::Outside => f.write_str("outside"),
-            Endpoint::Counter => f.write_str("the clerk"),
+            Endpoint::Counter => f.write_str("the LVT histogram"),
         }
     }
 }
 
-/// Something that can happen next.
+/// One step of the model: what can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
-    /// The oldest message between two is handed over.
+    /// The oldest message from one endpoint to another is delivered.
     Deliver {
-        /// Who sent it.
+        /// The sender.
         from: Endpoint,
-        /// Who gets it.
+        /// The receiver.
         to: Endpoint,
     },
-    /// An entity does what it may.
+    /// An entity is polled: it plans its next step, or finds out what it has to wait for.
     Step(EntityId),
-    /// A plan goes into the shared table.
+    /// The plan of an entity is written into the table in shared memory.
     Write(EntityId),
-    /// The next of the things that a handler wants done is done.
+    /// The next effect of an entity's last handler is performed.
     Effect(EntityId),
-    /// The next thing comes from outside.
+    /// The next input of the script arrives.
     ScriptedInput,
 }
 
-/// Something on its way.
+/// Something that is being delivered.
 #[derive(Clone)]
 pub(super) enum Envelope {
     Message(Message<ToyModel>),
-    ToyInput { held: Tick, tick: Tick, number: u64, act: ToyInput },
+    /// An input, which pins GVT at `pinned` until it is performed.
+    Input {
+        pinned: Tick,
+        tick: Tick,
+        number: u64,
+        input: ToyInput,
+    },
     Request(TableRequest<ToyModel>),
-    Answer(Plan<ToyModel>, WriteResult<ToyModel>),
+    Reply(Plan<ToyModel>, WriteResult<ToyModel>),
     Unlock,
+    /// An LVT moves, from and to these ticks; only with a deliberate fault.
     Count(Option<Tick>, Option<Tick>),
 }
 
-/// A plan, and global virtual time when it was made.
+/// A plan, and GVT when it was made.
 pub(super) type Planned = (Plan<ToyModel>, Tick);
 
 /// A track in the table.
 type Shared = Arc<Track<ToyModel>>;
 
-/// Something that a handler wants done.
+/// An effect of a handler that others can see.
 #[derive(Clone)]
 pub(super) enum Effect {
+    /// The LVT is added at a tick.
     Enter(Tick),
+    /// The LVT is removed at a tick.
     Leave(Tick),
     Send(Endpoint, Box<Envelope>),
+    /// GVT rises if it can.
     Advance,
 }
 
-/// Courses of a body and when each begins; nothing from where it is no more.
+/// The paths of a body, with the tick each begins at; `None` from the tick on at which the body is despawned.
 pub(super) type Log = Vec<(Tick, Option<ToyPath>)>;
 
-/// One state.
+/// One state of the model.
 #[derive(Clone)]
 pub struct ModelState {
-    pub(super) entities: Vec<Arc<Entity<ToyModel>>>,
-    /// The buckets: with requests in the message lane, without in the shared one.
+    pub(super) drivers: Vec<Arc<Driver<ToyModel>>>,
+    /// The buckets; their queues of requests stay empty where the table is in shared memory.
     pub(super) bucket_queues: Vec<Arc<BucketQueue<ToyModel>>>,
     pub(super) lvt_histogram: LvtHistogram,
     pub(super) channels: BTreeMap<(Endpoint, Endpoint), VecDeque<Arc<Envelope>>>,
-    /// Who may have something to do.
+    /// Whether each entity is to be polled.
     pub(super) ready: Vec<bool>,
-    /// Who waits for the lowest to reach a tick.
+    /// The tick that each entity waits for the lowest LVT to reach.
     pub(super) waiting: Vec<Option<Tick>>,
-    /// Plans that have been made and not been written yet.
+    /// The plan of each entity that has not been written yet.
     pub(super) plans: Vec<Option<Arc<Planned>>>,
-    /// What handlers want done.
+    /// Effects of each entity's last handler that have not been performed yet.
     pub(super) effects: Vec<VecDeque<Arc<Effect>>>,
+    /// The paths of each body that ticks from GVT on need.
     pub(super) log: Vec<Arc<Log>>,
-    /// The entity each body was born in.
+    /// The entity that each body started in, which knows where the body is now.
     pub(super) home_entities: Vec<EntityId>,
-    /// Things that have come from outside.
+    /// Number of inputs of the script that have arrived.
     pub(super) inputs_used: usize,
-    /// Which of them were let in.
-    pub(super) let_in: u64,
-    /// What entities know of each other, if they recluster by themselves.
+    /// Which of them were admitted, one bit each.
+    pub(super) admitted: u64,
+    /// Sizes of all entities, if they recluster by themselves.
     pub(super) directory: Option<Arc<EntityDirectory>>,
     pub(super) violation: Option<Violation>,
 }
 
 impl ModelState {
-    /// The beginning.
+    /// The initial state.
     pub fn new(config: &ModelConfig) -> Self {
         let start = config.toy.start();
         let clusters: Vec<Vec<(BodyIndex, ToyPath)>> =
@@ -129,15 +142,15 @@ impl ModelState {
             clusters.iter().zip(0..).flat_map(|(cluster, id)| cluster.iter().map(move |_| EntityId(id)));
         let home_entities = home_entities.collect();
         let entity = |(id, cluster): (u32, Vec<(BodyIndex, ToyPath)>)| {
-            Arc::new(Entity::new(EntityId(id), cluster.into()).with_fault(config.toy.fault))
+            Arc::new(Driver::new(Entity::new(EntityId(id), cluster.into()).with_fault(config.toy.fault)))
         };
         ModelState {
-            entities: (0..).zip(clusters).map(entity).collect(),
+            drivers: (0..).zip(clusters).map(entity).collect(),
             bucket_queues: (0..config.buckets).map(|number| Arc::new(BucketQueue::new(number))).collect(),
             lvt_histogram: LvtHistogram::new(
                 count as u32,
                 config.limits.window,
-                config.history,
+                config.history_ticks,
                 config.limits.last_tick,
             ),
             channels: BTreeMap::new(),
@@ -148,124 +161,128 @@ impl ModelState {
             log: start.iter().map(|(_, path)| Arc::new(vec![(0, Some(*path))])).collect(),
             home_entities,
             inputs_used: 0,
-            let_in: 0,
+            admitted: 0,
             directory,
             violation: None,
         }
     }
 
-    /// The property that was violation on the way here.
+    /// The property that the last action violated, if it did.
     pub fn violation(&self) -> Option<&Violation> {
         self.violation.as_ref()
     }
 
-    /// How far it has come.
+    /// Global virtual time.
     pub fn gvt(&self) -> Tick {
         self.lvt_histogram.gvt()
     }
 
-    /// Everything that can happen next.
-    pub fn moves(&self, config: &ModelConfig, moves: &mut Vec<Action>) {
-        moves.clear();
+    /// Replaces the content of `actions` by everything that can happen next; nothing after a violation.
+    pub fn actions(&self, config: &ModelConfig, actions: &mut Vec<Action>) {
+        actions.clear();
         if self.violation.is_some() {
             return;
         }
         for (from, to) in self.channels.keys().copied() {
             if !matches!(to, Endpoint::Entity(id) if self.is_busy(id)) {
-                moves.push(Action::Deliver { from, to });
+                actions.push(Action::Deliver { from, to });
             }
         }
-        for at in 0..self.entities.len() {
-            let id = EntityId(at as u32);
-            if self.plans[at].is_some() {
-                moves.push(Action::Write(id));
-            } else if !self.effects[at].is_empty() {
-                moves.push(Action::Effect(id));
-            } else if self.may_step(at) {
-                moves.push(Action::Step(id));
+        for index in 0..self.drivers.len() {
+            let id = EntityId(index as u32);
+            if self.plans[index].is_some() {
+                actions.push(Action::Write(id));
+            } else if !self.effects[index].is_empty() {
+                actions.push(Action::Effect(id));
+            } else if self.may_step(index) {
+                actions.push(Action::Step(id));
             }
         }
-        if self.can_give_input(config) {
-            moves.push(Action::ScriptedInput);
+        if self.can_take_input(config) {
+            actions.push(Action::ScriptedInput);
         }
     }
 
-    /// Whether an entity is in the middle of a handler.
+    /// Whether effects of an entity's last handler are still to be performed.
     fn is_busy(&self, id: EntityId) -> bool {
-        let at = id.0 as usize;
-        self.plans[at].is_some() || !self.effects[at].is_empty()
+        let index = id.0 as usize;
+        self.plans[index].is_some() || !self.effects[index].is_empty()
     }
 
-    /// Whether a step would not end at once because of what is pending_acks. Such a step would change nothing.
-    fn may_step(&self, at: usize) -> bool {
-        self.ready[at] && self.entities[at].is_free()
+    /// Whether an entity may be polled. With pending acknowledgements a poll would change nothing.
+    fn may_step(&self, index: usize) -> bool {
+        self.ready[index] && self.drivers[index].entity().is_free()
     }
 
-    /// An answer that changes nothing and can arrive.
-    pub(super) fn prompt_answer(&self) -> Option<Action> {
-        let prompt = self.channels.iter().find(|((_, to), mail)| {
+    /// The delivery of an acknowledgement that rejects nothing, if one can be delivered.
+    pub(super) fn prompt_ack(&self) -> Option<Action> {
+        let prompt = self.channels.iter().find(|((_, to), envelopes)| {
             let is_free = !matches!(to, Endpoint::Entity(id) if self.is_busy(*id));
-            is_free && mail.front().is_some_and(changes_nothing)
+            is_free && envelopes.front().is_some_and(is_plain_ack)
         });
         prompt.map(|((from, to), _)| Action::Deliver { from: *from, to: *to })
     }
 
-    fn can_give_input(&self, config: &ModelConfig) -> bool {
+    /// Whether the next input of the script can arrive.
+    fn can_take_input(&self, config: &ModelConfig) -> bool {
         match config.script.get(self.inputs_used) {
             None => false,
-            Some(ScriptedInput::ToyInput { .. }) => true,
+            Some(ScriptedInput::Input { .. }) => true,
             Some(ScriptedInput::Migrate { from, bodies, .. }) => {
-                let Some(giver) = self.entities.get(from.0 as usize) else { return false };
-                let has = bodies.iter().any(|body| giver.members().contains(body));
-                has && !self.is_busy(*from) && giver.can_migrate(self.lvt_histogram.gvt())
+                let Some(sender) = self.drivers.get(from.0 as usize).map(|driver| driver.entity()) else {
+                    return false;
+                };
+                let has = bodies.iter().any(|body| sender.members().contains(body));
+                has && !self.is_busy(*from) && sender.can_migrate(self.lvt_histogram.gvt())
             }
         }
     }
 
-    /// The state after a move. What it shares with this one stays as it is.
+    /// The state after an action. This state, and what the two share, stays as it is.
     pub fn after(&self, config: &ModelConfig, next: Action) -> ModelState {
         let mut state = self.unshared_copy(next);
-        state.make(config, next, &mut TraceLog::off());
+        state.perform(config, next, &mut TraceLog::off());
         state
     }
 
-    /// Makes a move in place, as an executor does.
-    pub fn go(&mut self, config: &ModelConfig, next: Action) {
-        self.make(config, next, &mut TraceLog::off());
+    /// Performs an action in place, as an executor does. Buckets keep the order of their entries, which
+    /// [`ModelState::after`] sorts; so the two may differ in what follows, and both are right.
+    pub fn apply(&mut self, config: &ModelConfig, next: Action) {
+        self.perform(config, next, &mut TraceLog::off());
     }
 
-    /// A copy in which a move can be made without changing this one.
+    /// A copy in which an action can be performed without changing this state.
     pub(super) fn unshared_copy(&self, next: Action) -> ModelState {
         let mut state = self.clone();
         state.unshare(self.lvt_histogram.gvt(), next);
         state
     }
 
-    /// Gives the one who moves tracks of its own, so that cutting them does not change other states. Puts the
-    /// buckets in order on the way, and drops what nobody will look at: what comes is the same for all states that
-    /// differ only in that.
+    /// Gives the entities that the action changes tracks of their own, so that cutting them does not change other
+    /// states. Sorts the buckets, and drops entries that no later search finds: states that differ only in that have
+    /// the same future.
     fn unshare(&mut self, gvt: Tick, next: Action) {
-        let mut unshared_copy: Vec<(Shared, Shared)> = Vec::new();
+        let mut copies: Vec<(Shared, Shared)> = Vec::new();
         let mut unshare = |track: &mut Shared| {
             // Segments of one step share a track.
-            let known =
-                unshared_copy.iter().find(|(old, _)| Arc::ptr_eq(old, track)).map(|(_, new)| new.clone());
+            let known = copies.iter().find(|(old, _)| Arc::ptr_eq(old, track)).map(|(_, new)| new.clone());
             let unshared = known.unwrap_or_else(|| {
                 let unshared = Arc::new(track.unshared_copy());
-                unshared_copy.push((track.clone(), unshared.clone()));
+                copies.push((track.clone(), unshared.clone()));
                 unshared
             });
             *track = unshared;
         };
         match next {
             Action::Deliver { from, to } => {
-                let first = self.channels.get(&(from, to)).and_then(|mail| mail.front());
-                let is_harmless = first.is_some_and(changes_nothing);
-                if let Some(mail) = self.channels.get_mut(&(from, to)).and_then(|mail| mail.front_mut()) {
-                    match &**mail {
-                        Envelope::Request(_) | Envelope::Answer(..) => match Arc::make_mut(mail) {
+                let first = self.channels.get(&(from, to)).and_then(|envelopes| envelopes.front());
+                let is_harmless = first.is_some_and(is_plain_ack);
+                let first = self.channels.get_mut(&(from, to)).and_then(|envelopes| envelopes.front_mut());
+                if let Some(envelope) = first {
+                    match &**envelope {
+                        Envelope::Request(_) | Envelope::Reply(..) => match Arc::make_mut(envelope) {
                             Envelope::Request(request) => unshare(request.search.track_mut()),
-                            Envelope::Answer(_, written) => unshare(&mut written.track),
+                            Envelope::Reply(_, written) => unshare(&mut written.track),
                             _ => {}
                         },
                         _ => {}
@@ -274,9 +291,9 @@ impl ModelState {
                 match to {
                     Endpoint::Entity(_) if is_harmless => {}
                     Endpoint::Entity(id) => {
-                        Arc::make_mut(&mut self.entities[id.0 as usize]).tracks_mut().for_each(&mut unshare);
+                        Arc::make_mut(&mut self.drivers[id.0 as usize]).tracks_mut().for_each(&mut unshare);
                     }
-                    // The next in the queue may come to its turn.
+                    // The next request of the queue may pass.
                     Endpoint::Bucket(number) => {
                         let bucket_queue = Arc::make_mut(&mut self.bucket_queues[number as usize]);
                         bucket_queue.queue_mut().for_each(|request| unshare(request.search.track_mut()));
@@ -285,23 +302,23 @@ impl ModelState {
                 }
             }
             Action::Step(id) | Action::Write(id) => {
-                Arc::make_mut(&mut self.entities[id.0 as usize]).tracks_mut().for_each(&mut unshare);
+                Arc::make_mut(&mut self.drivers[id.0 as usize]).tracks_mut().for_each(&mut unshare);
             }
             Action::ScriptedInput => {
-                for entity in &mut self.entities {
-                    Arc::make_mut(entity).tracks_mut().for_each(&mut unshare);
+                for driver in &mut self.drivers {
+                    Arc::make_mut(driver).tracks_mut().for_each(&mut unshare);
                 }
             }
             Action::Effect(_) => return,
         }
-        let looks = match next {
+        let reads_table = match next {
             Action::Step(_) | Action::Write(_) => true,
             Action::Deliver { to, .. } => matches!(to, Endpoint::Bucket(_)),
             Action::Effect(_) | Action::ScriptedInput => false,
         };
         for bucket_queue in &mut self.bucket_queues {
-            let is_parted = |track: &Shared| unshared_copy.iter().any(|(old, _)| Arc::ptr_eq(old, track));
-            if !looks && !bucket_queue.bucket.entries().iter().any(|entry| is_parted(&entry.track)) {
+            let is_copied = |track: &Shared| copies.iter().any(|(old, _)| Arc::ptr_eq(old, track));
+            if !reads_table && !bucket_queue.bucket.entries().iter().any(|entry| is_copied(&entry.track)) {
                 continue;
             }
             let mut entries: Vec<_> = bucket_queue
@@ -310,7 +327,7 @@ impl ModelState {
                 .iter()
                 .filter(|entry| entry.track.end() > gvt && entry.track.end() > entry.track.first)
                 .map(|entry| {
-                    let unshared = unshared_copy.iter().find(|(old, _)| Arc::ptr_eq(old, &entry.track));
+                    let unshared = copies.iter().find(|(old, _)| Arc::ptr_eq(old, &entry.track));
                     entry.with(unshared.map_or(&entry.track, |(_, new)| new).clone())
                 })
                 .collect();
@@ -321,46 +338,17 @@ impl ModelState {
         }
     }
 
-    pub(super) fn post(&mut self, from: Endpoint, to: Endpoint, mail: Envelope) {
-        self.channels.entry((from, to)).or_default().push_back(Arc::new(mail));
-    }
-
-    /// Does what a handler of an entity wants done, at once or one thing after another.
-    pub(super) fn want(
-        &mut self,
-        config: &ModelConfig,
-        id: EntityId,
-        out: &mut Outbox<ToyModel>,
-        held: Option<Tick>,
-    ) {
-        for (body, tick) in out.flights_retracted.drain(..) {
-            Arc::make_mut(&mut self.log[body as usize]).retain(|(from, _)| *from <= tick);
-        }
-        for (body, tick, path) in out.flights_started.drain(..) {
-            Arc::make_mut(&mut self.log[body as usize]).push((tick, path));
-        }
-        let effects = in_order(config.toy.fault, out, held);
-        match config.atomicity {
-            Atomicity::Handlers => {
-                let mut gvt_may_move = false;
-                for effect in effects {
-                    gvt_may_move |= self.take_effect(config, id, effect);
-                }
-                if gvt_may_move {
-                    self.advance(config);
-                }
-            }
-            Atomicity::Effects => self.effects[id.0 as usize].extend(effects.into_iter().map(Arc::new)),
-        }
+    pub(super) fn post(&mut self, from: Endpoint, to: Endpoint, envelope: Envelope) {
+        self.channels.entry((from, to)).or_default().push_back(Arc::new(envelope));
     }
 }
 
-/// Whether it only says that something was heard.
-fn changes_nothing(mail: &Arc<Envelope>) -> bool {
-    matches!(**mail, Envelope::Message(Message::Ack { rejected: false, .. }))
+/// Whether it is an acknowledgement that rejects nothing: it changes nothing but the count of pending ones.
+fn is_plain_ack(envelope: &Arc<Envelope>) -> bool {
+    matches!(**envelope, Envelope::Message(Message::Ack { rejected: false, .. }))
 }
 
-/// A fixed order of the tracks in a cell.
-pub(super) fn order(track: &Track<ToyModel>) -> (EntityId, u32, Tick) {
-    (track.entity, track.version, track.first)
+/// The order of tracks in a cell of a sorted bucket.
+pub(super) fn order(track: &Track<ToyModel>) -> (Version, Tick) {
+    (track.version, track.first)
 }

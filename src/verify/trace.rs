@@ -1,14 +1,15 @@
-//! What happened, in words: a way through the states told move by move.
+//! A schedule in words, one line for each thing that happens.
 
 use crate::base::time::Tick;
-use crate::protocol::{EntityId, Message, Outbox, Step, WriteResult};
+use crate::protocol::{Effects, EntityId, Message, Next, WriteResult};
 use crate::verify::config::{ModelConfig, ScriptedInput};
 use crate::verify::property::Violation;
 use crate::verify::state::{Action, Effect, Endpoint, Envelope, ModelState};
 use crate::verify::toy_model::{ToyInput, ToyInputKind, ToyModel};
 
-/// What is taken down about a move; nothing if nobody wants to know.
+/// Collects lines about an action.
 pub(super) struct TraceLog {
+    /// `None` if nothing is to be collected.
     lines: Option<Vec<String>>,
 }
 
@@ -27,159 +28,170 @@ impl TraceLog {
         }
     }
 
-    pub fn delivered(&mut self, from: Endpoint, to: Endpoint, mail: &Envelope) {
-        self.note(|| format!("{to} hears from {from}: {}", mail_in_words(mail)));
+    pub fn delivered(&mut self, from: Endpoint, to: Endpoint, envelope: &Envelope) {
+        self.note(|| format!("{to} receives from {from}: {}", envelope_text(envelope)));
     }
 
     pub fn effect(&mut self, id: EntityId, effect: &Effect) {
         self.note(|| match effect {
-            Effect::Enter(tick) => format!("{id} is counted at tick {tick}"),
-            Effect::Leave(tick) => format!("{id} is counted at tick {tick} no more"),
-            Effect::Send(to, mail) => format!("{id} sends to {to}: {}", mail_in_words(mail)),
-            Effect::Advance => format!("{id} looks whether global virtual time can rise"),
+            Effect::Enter(tick) => format!("{id} adds its LVT at tick {tick}"),
+            Effect::Leave(tick) => format!("{id} removes its LVT from tick {tick}"),
+            Effect::Send(to, envelope) => format!("{id} sends to {to}: {}", envelope_text(envelope)),
+            Effect::Advance => format!("{id} scans for GVT"),
         });
     }
 
-    pub fn stepped(&mut self, id: EntityId, step: &Step<ToyModel>) {
-        self.note(|| match step {
-            Step::Write(plan) => format!(
-                "{id} steps: plans to fly from tick {} to {} (version {})",
+    pub fn stepped(&mut self, id: EntityId, next: &Next<ToyModel>) {
+        self.note(|| match next {
+            Next::Write(plan) => format!(
+                "{id} is polled: plans a flight from tick {} to {} (version {})",
                 plan.first, plan.last, plan.version
             ),
-            Step::AwaitAcks => format!("{id} steps: has something to hear first"),
-            Step::AwaitLvtMin(tick) => format!("{id} steps: waits until all have reached tick {tick}"),
-            Step::Done => format!("{id} steps: has nothing more to do"),
+            Next::AwaitAcks => format!("{id} is polled: waits for acknowledgements"),
+            Next::AwaitLvtMin(tick) => format!("{id} is polled: waits until the lowest LVT is {tick}"),
+            Next::Done => format!("{id} is polled: is done"),
+            Next::Poll | Next::Forward { .. } => format!("{id} is polled"),
         });
     }
 
     pub fn written(&mut self, written: &WriteResult<ToyModel>) {
         self.note(|| {
-            let met = written.found.iter().map(|found| {
+            let contacts = written.found.iter().map(|found| {
                 format!(
                     "body {} of {} (version {})",
                     found.remote().0,
-                    found.other.entity,
+                    found.other.version.entity,
                     found.other.version
                 )
             });
-            let met: Vec<String> = met.collect();
-            match met.is_empty() {
-                true => format!("  writes up to tick {}, meets nobody", written.last),
-                false => format!("  writes up to tick {}, and meets {}", written.last, met.join(", ")),
+            let contacts: Vec<String> = contacts.collect();
+            match contacts.is_empty() {
+                true => format!("  writes up to tick {}, no contact", written.last),
+                false => {
+                    format!("  writes up to tick {}, in contact with {}", written.last, contacts.join(", "))
+                }
             }
         });
     }
 
-    pub fn outcome(&mut self, out: &Outbox<ToyModel>, lvt: Tick) {
-        if let Some((from, to)) = out.counted {
-            let tick = |tick: Option<Tick>| tick.map_or("nowhere".to_owned(), |tick| format!("tick {tick}"));
-            self.note(|| format!("  goes from {} to {}", tick(from), tick(to)));
-        } else if !out.flights_retracted.is_empty() {
-            self.note(|| format!("  is back at tick {lvt}"));
+    pub fn outcome(&mut self, out: &Effects<ToyModel>, lvt: Tick) {
+        if let Some((from, to)) = out.lvt_change() {
+            let tick = |tick: Option<Tick>| tick.map_or("none".to_owned(), |tick| format!("tick {tick}"));
+            self.note(|| format!("  LVT moves from {} to {}", tick(from), tick(to)));
+        } else if out.has_rollback() {
+            self.note(|| format!("  rolls back; LVT stays at tick {lvt}"));
         }
-        for (to, message) in &out.messages {
-            self.note(|| format!("  tells {to}: {}", letter_in_words(message)));
+        for (to, message) in out.messages() {
+            self.note(|| format!("  sends to {to}: {}", message_text(message)));
         }
     }
 
-    pub fn acted(&mut self, tick: Tick, act: &ToyInput, held: Result<Tick, Tick>) {
+    pub fn input(&mut self, tick: Tick, input: &ToyInput, pinned: Result<Tick, Tick>) {
         self.note(|| {
-            let what = act_in_words(act);
-            match held {
-                Ok(held) => {
-                    format!("from outside: {what} at tick {tick} (holds global virtual time at {held})")
-                }
-                Err(gvt) => format!("from outside: {what} at tick {tick}; too late, {gvt} is settled"),
+            let text = input_text(input);
+            match pinned {
+                Ok(pinned) => format!("input: {text} at tick {tick} (pins GVT at {pinned})"),
+                Err(gvt) => format!("input: {text} at tick {tick}; rejected, GVT is {gvt}"),
             }
         });
     }
 
     pub fn migrated(&mut self, from: EntityId, bodies: &[u32], to: EntityId) {
-        self.note(|| format!("{from} hands bodies {bodies:?} over to {to}"));
+        self.note(|| format!("{from} sends bodies {bodies:?} to {to}"));
     }
 }
 
-fn act_in_words(act: &ToyInput) -> String {
-    match act.deed {
-        ToyInputKind::Mix(_) => format!("body {} is pushed", act.body),
-        ToyInputKind::Spawn(_) => format!("body {} comes into being", act.body),
-        ToyInputKind::Despawn => format!("body {} is taken away", act.body),
+fn input_text(input: &ToyInput) -> String {
+    match input.kind {
+        ToyInputKind::Mix(_) => format!("body {} is pushed", input.body),
+        ToyInputKind::Spawn(_) => format!("body {} is spawned", input.body),
+        ToyInputKind::Despawn => format!("body {} is despawned", input.body),
     }
 }
 
-fn mail_in_words(mail: &Envelope) -> String {
-    match mail {
-        Envelope::Message(message) => letter_in_words(message),
-        Envelope::ToyInput { tick, act, .. } => format!("{} at tick {tick}", act_in_words(act)),
+fn envelope_text(envelope: &Envelope) -> String {
+    match envelope {
+        Envelope::Message(message) => message_text(message),
+        Envelope::Input { tick, input, .. } => format!("{} at tick {tick}", input_text(input)),
         Envelope::Request(request) => {
             let plan = request.plan();
-            format!("request of {}, ticks {} to {}", plan.entity, plan.first, plan.last)
+            format!("table request of {}, ticks {} to {}", plan.version.entity, plan.first, plan.last)
         }
-        Envelope::Answer(_, written) => {
-            format!("written up to tick {}, {} contacts", written.last, written.found.len())
+        Envelope::Reply(_, written) => {
+            format!("table reply: written up to tick {}, {} contacts", written.last, written.found.len())
         }
-        Envelope::Unlock => "the key is given back".to_owned(),
-        Envelope::Count(from, to) => format!("count me at {to:?} instead of {from:?}"),
+        Envelope::Unlock => "unlock".to_owned(),
+        Envelope::Count(from, to) => format!("LVT moves from {from:?} to {to:?}"),
     }
 }
 
-fn letter_in_words(message: &Message<ToyModel>) -> String {
+fn message_text(message: &Message<ToyModel>) -> String {
     match message {
         Message::Event { at, mine, yours, .. } => format!(
-            "event: my body {mine} (version {}) touches your body {yours} (version {}) at tick {}",
+            "event: body {mine} of the sender (version {}) touches body {yours} of the receiver (version {}) at tick {}",
             at.from, at.to, at.tick
         ),
         Message::Antievent { at, .. } => format!(
-            "antievent: my version {} no longer touches your version {} at tick {}",
+            "antievent: version {} of the sender no longer touches version {} of the receiver at tick {}",
             at.from, at.to, at.tick
         ),
         Message::GhostUpdate { at, mine, ghost, .. } => {
-            format!("ghost: my body {mine} touches {} in all at tick {}", ghost.touches, at.tick)
+            format!(
+                "ghost update: body {mine} of the sender has {} contacts at tick {}",
+                ghost.contacts, at.tick
+            )
         }
         Message::Migrate { tick, migration, .. } => {
-            format!("join: bodies {:?} are yours from tick {tick} on", migration.bodies())
+            format!("migration: bodies {:?} from tick {tick} on", migration.bodies())
         }
-        Message::Ack { rejected: true, .. } => "answer: rejected, that version is gone".to_owned(),
-        Message::Ack { rejected: false, .. } => "answer: heard".to_owned(),
+        Message::Ack { rejected: true, .. } => "acknowledgement: rejected, that version is gone".to_owned(),
+        Message::Ack { rejected: false, .. } => "acknowledgement".to_owned(),
     }
 }
 
-/// Tells a way from the beginning, a line for each thing that happens, and the property that is violation at its end.
-/// `in_place` for ways of [`walk()`](crate::verify::random_walk()), which do not put the buckets in order.
-pub fn replay(config: &ModelConfig, moves: &[Action], in_place: bool) -> (Vec<String>, Option<Violation>) {
+/// Puts a schedule into words, a line for each thing that happens, and returns the violation at its end.
+/// `in_place` must be `true` for schedules of [`walk()`](super::walk()), which leaves the buckets unsorted, and `false` for
+/// those of [`explore()`](super::explore()).
+pub fn replay(config: &ModelConfig, schedule: &[Action], in_place: bool) -> (Vec<String>, Option<Violation>) {
     let mut state = ModelState::new(config);
-    let mut told = Vec::new();
-    for (number, next) in moves.iter().enumerate() {
+    let mut lines = Vec::new();
+    for (number, next) in schedule.iter().enumerate() {
         let before = state.gvt();
         let mut notes = TraceLog::on();
         if !in_place {
             state = state.unshared_copy(*next);
         }
-        state.make(config, *next, &mut notes);
-        for (at, line) in notes.lines.into_iter().flatten().enumerate() {
-            told.push(if at == 0 { format!("{:>4}. {line}", number + 1) } else { format!("      {line}") });
+        state.perform(config, *next, &mut notes);
+        for (index, line) in notes.lines.into_iter().flatten().enumerate() {
+            lines.push(if index == 0 {
+                format!("{:>4}. {line}", number + 1)
+            } else {
+                format!("      {line}")
+            });
         }
         if state.gvt() > before {
-            told.push(format!("        global virtual time is {} now", state.gvt()));
+            lines.push(format!("        GVT rises to {}", state.gvt()));
         }
         if state.violation().is_some() {
             break;
         }
     }
     let mut left = Vec::new();
-    state.moves(config, &mut left);
+    state.actions(config, &mut left);
     let mut violation = state.violation().cloned();
     if violation.is_none() && left.is_empty() {
         violation = state.check_end(config).err();
     }
-    (told, violation)
+    (lines, violation)
 }
 
-/// What comes from outside, in words.
+/// The script of a model in words.
 pub(super) fn script_text(script: &[ScriptedInput]) -> String {
-    let input_next = |input_next: &ScriptedInput| match input_next {
-        ScriptedInput::ToyInput { tick, act } => format!("{} at tick {tick}", act_in_words(act)),
-        ScriptedInput::Migrate { from, bodies, to } => format!("{from} hands {bodies:?} over to {to}"),
+    let text = |scripted: &ScriptedInput| match scripted {
+        ScriptedInput::Input { tick, input } => format!("{} at tick {tick}", input_text(input)),
+        ScriptedInput::Migrate { from, bodies, to } => {
+            format!("bodies {bodies:?} migrate from {from} to {to}")
+        }
     };
-    script.iter().map(input_next).collect::<Vec<_>>().join(", ")
+    script.iter().map(text).collect::<Vec<_>>().join(", ")
 }

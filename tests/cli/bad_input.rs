@@ -1,4 +1,4 @@
-//! Whatever is wrong, the program names it, says what would be right, and ends with 2.
+//! Wrong input: the program names it, proposes a fix, and ends with 2.
 
 use crate::program::Sandbox;
 
@@ -50,7 +50,7 @@ fn rejected(sandbox: &Sandbox, table: &[(&str, &[&str])]) {
 }
 
 #[test]
-fn bad_scene_files_are_refused_by_field() {
+fn bad_scene_files_are_rejected_by_field() {
     let sandbox = sandbox();
     let table: &[(&str, &[&str])] = &[
         ("unknown_key.toml", &["body[0].postion", "unknown key", "`position`"]),
@@ -83,7 +83,7 @@ fn bad_scene_files_are_refused_by_field() {
 }
 
 #[test]
-fn bad_arguments_are_refused_by_name() {
+fn bad_arguments_are_rejected_by_name() {
     rejected(
         &sandbox(),
         &[
@@ -125,7 +125,7 @@ fn bad_arguments_are_refused_by_name() {
 }
 
 #[test]
-fn bad_recordings_and_outputs_are_refused_by_name() {
+fn bad_recordings_and_outputs_are_rejected_by_name() {
     let sandbox = sandbox();
     let before = sandbox.files();
     rejected(

@@ -1,8 +1,8 @@
-//! `bench`: small ones, for their form; their figures mean nothing.
+//! `bench`: small measurements, to check the form of the output; their numbers mean nothing.
 
 use crate::program::Sandbox;
 
-/// What `bench solver` says of a scene that does not exist: nothing, if there is nothing to compare with anyway.
+/// Expected message of `bench solver` for a scene that does not exist; without Rapier the feature is missing first.
 const SOLVER: &str = if cfg!(feature = "rapier") { "no-such-scene" } else { "--features rapier" };
 
 fn text(sandbox: &Sandbox, name: &str) -> String {
@@ -66,7 +66,7 @@ fn every_measurement_leaves_a_table_and_a_page() {
 }
 
 #[test]
-fn mistakes_are_told_before_anything_is_measured() {
+fn mistakes_are_reported_before_anything_is_measured() {
     let sandbox = Sandbox::new();
     sandbox.write("file", "x");
     let wrong: [(&[&str], &str); 7] = [

@@ -1,11 +1,11 @@
-//! `--bridge auto`: one digest however the run is carried out, what is told about groups, and what is rejected.
+//! `--bridge auto`: one digest for every executor, the summary of islands, and arguments that are rejected.
 
 use crate::program::Sandbox;
 
 const PYRAMID: [&str; 8] = ["run", "pyramid", "--bodies", "30", "--seconds", "1", "--bridge", "auto"];
 
 #[test]
-fn digests_depend_on_workers_not_on_how_a_run_is_carried_out() {
+fn digests_depend_on_workers_not_on_the_executor() {
     let sandbox = Sandbox::new();
     let digest = |more: &[&str]| sandbox.digest(&[&PYRAMID, more].concat());
     let one = digest(&["--sync", "sequential"]);
@@ -20,22 +20,22 @@ fn digests_depend_on_workers_not_on_how_a_run_is_carried_out() {
 }
 
 #[test]
-fn groups_are_told_about() {
+fn the_summary_counts_islands() {
     let sandbox = Sandbox::new();
     let told = sandbox.json(&PYRAMID);
     let bridge = &told["bridge"];
-    assert_eq!((&bridge["groups"], &bridge["workers"]), (&1.into(), &1.into()), "{bridge}");
-    assert_eq!((&bridge["joined"], &bridge["freed"]), (&told["bodies"], &0.into()), "{bridge}");
+    assert_eq!((&bridge["islands"], &bridge["workers"]), (&1.into(), &1.into()), "{bridge}");
+    assert_eq!((&bridge["bodies_joined"], &bridge["bodies_freed"]), (&told["bodies"], &0.into()), "{bridge}");
     assert!(bridge["body_ticks"].as_u64().unwrap() > 1000, "{bridge}");
     assert!(sandbox.json(&["run", "stack", "--seconds", "0.1"])["bridge"].is_null());
     let ended = sandbox.run(&PYRAMID);
-    for part in ["1 group of 28 bodies", "28 joined, 0 came free"] {
+    for part in ["1 island of 28 bodies", "28 bodies joined, 0 left"] {
         assert!(ended.stderr.contains(part), "{part} is missing in {ended:?}");
     }
 }
 
 #[test]
-fn what_makes_no_sense_with_a_bridge_is_refused_by_name() {
+fn arguments_that_do_not_go_with_a_bridge_are_named() {
     let sandbox = Sandbox::new();
     let table: &[(&str, &[&str])] = &[
         ("run pyramid --bridge on", &["--bridge", "auto", "off"]),

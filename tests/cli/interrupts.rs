@@ -1,4 +1,4 @@
-//! Ctrl-C, and worse.
+//! Ctrl-C, twice Ctrl-C, and SIGKILL.
 #![cfg(unix)]
 
 use std::process::{Child, Command};
@@ -11,7 +11,7 @@ use crate::program::{Ended, Sandbox};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Ends with the test, whatever happens.
+/// A process that ends with the test, even if the test fails.
 struct Running(Option<Child>);
 
 impl Running {
@@ -71,7 +71,7 @@ fn ctrl_c_ends_a_run_with_a_complete_recording() {
     assert_eq!(outcome["frames"], recording.len());
     assert_eq!(outcome["digest"], summary.digest.to_string());
     assert_eq!(recording.digest().unwrap(), summary.digest);
-    // What was committed is what a run of that length commits.
+    // The committed frames are those of a run of that length.
     let seconds = outcome["seconds"].to_string();
     assert_eq!(sandbox.digest(&["run", "stack", "--seconds", &seconds]), summary.digest.to_string());
 }

@@ -1,12 +1,13 @@
-//! The program as its users meet it: what it prints, what it writes, and what it ends with.
+//! The program: output, files and exit codes.
 
-// A test may fail by any means.
+// A test may fail by a panic.
 #![allow(clippy::unwrap_used)]
 
 mod bad_input;
 mod bench;
 mod bridges;
 mod interrupts;
+mod json;
 mod pictures;
 mod program;
 mod recordings;

@@ -52,7 +52,7 @@ fn frame_camera_and_colour_change_the_picture() {
 }
 
 #[test]
-fn an_animation_shows_every_so_many_frames() {
+fn an_animation_shows_every_nth_frame() {
     let sandbox = Sandbox::new();
     sandbox.good(&["run", "stack", "--bodies", "3", "--seconds", "1", "--record", "a.anr", "--quiet"]);
     // Frames are 60 per second, and viewers show 50: every second one, for 3 or 4 hundredths.

@@ -1,4 +1,4 @@
-//! Runs the program in a folder of its own. Knows nothing of what it should do.
+//! Runs the program in a folder of its own.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A folder that is gone after the test.
+/// A folder that is removed after the test.
 pub struct Sandbox {
     folder: TempDir,
 }
 
-/// What the program left behind when it ended.
+/// Exit code and output of the program.
 pub struct Ended {
     asked: String,
     pub code: Option<i32>,
@@ -59,14 +59,14 @@ impl Sandbox {
         Ended::of(arguments, self.command(arguments).output().unwrap())
     }
 
-    /// Runs the program, which must do what it was asked, and returns its standard output.
+    /// Runs the program, which must end with 0, and returns its standard output.
     pub fn good(&self, arguments: &[&str]) -> String {
         let ended = self.run(arguments);
         assert_eq!(ended.code, Some(0), "{ended:?}");
         ended.stdout
     }
 
-    /// Runs the program with `--json` and returns what it says.
+    /// Runs the program with `--json` and returns the object that it prints.
     pub fn json(&self, arguments: &[&str]) -> Value {
         let arguments = [arguments, &["--json", "--quiet"]].concat();
         serde_json::from_str(&self.good(&arguments)).unwrap()

@@ -93,12 +93,12 @@ fn a_recording_that_is_cut_off_is_good_up_to_there() {
 }
 
 #[test]
-fn what_is_good_of_a_damaged_recording_is_exported() {
+fn good_frames_of_a_damaged_recording_are_exported() {
     let sandbox = Sandbox::new();
     sandbox.good(&["run", "stack", "--seconds", "3", "--record", "a.anr", "--quiet"]);
     let mut bytes = sandbox.read("a.anr");
-    let place = bytes.len() * 2 / 3;
-    bytes[place] ^= 1;
+    let offset = bytes.len() * 2 / 3;
+    bytes[offset] ^= 1;
     sandbox.write("bad.anr", &bytes);
     for every in ["1", "7"] {
         let exported = sandbox.run(&["export", "bad.anr", "--out", "bad.csv", "--every", every]);
@@ -113,7 +113,7 @@ fn what_is_good_of_a_damaged_recording_is_exported() {
 }
 
 #[test]
-fn bad_input_costs_no_older_recording() {
+fn bad_input_replaces_no_older_recording() {
     let sandbox = Sandbox::new();
     recorded(&sandbox, "a.anr", &[]);
     let before = sandbox.read("a.anr");

@@ -1,48 +1,18 @@
 //! `run`, `list`, `scene` and `check`.
 
-use anachron::internals::executor::SyncMode;
 use anachron::scenarios::{self, SCENARIOS};
+use anachron::{Simulation, SyncMode};
 use serde_json::Value;
 
 use crate::program::Sandbox;
 
-/// What `--json` promises.
-const KEYS: &[&str] = &[
-    "scenario",
-    "bodies",
-    "seconds",
-    "ticks",
-    "frames",
-    "digest",
-    "sync",
-    "cores",
-    "wall_s",
-    "cpu_s",
-    "contacts",
-    "contact_ticks",
-    "energy_start",
-    "energy_end",
-    "energy_drift",
-    "momentum_drift",
-    "momentum_changed_by",
-    "max_overlap_m",
-    "peak_rss_bytes",
-    "interrupted",
-    "seed",
-    "ticks_per_second",
-    "version",
-];
-
 #[test]
-fn json_is_one_object_with_all_keys() {
+fn json_is_one_object_on_one_line() {
     let sandbox = Sandbox::new();
     let ended = sandbox.run(&["run", "stack", "--bodies", "3", "--seconds", "0.5", "--seed", "7", "--json"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(ended.stdout.lines().count(), 1);
     let object: Value = serde_json::from_str(&ended.stdout).unwrap();
-    for key in KEYS {
-        assert!(object.get(key).is_some(), "{key} is missing in {object}");
-    }
     assert_eq!(object["scenario"], "stack");
     assert_eq!(object["bodies"], 3);
     assert_eq!(object["seed"], 7);
@@ -66,7 +36,7 @@ fn json_is_one_object_with_all_keys() {
 }
 
 #[test]
-fn people_read_standard_error_and_pipes_stay_clean() {
+fn the_summary_goes_to_standard_error_only() {
     let sandbox = Sandbox::new();
     let ended = sandbox.run(&["run", "stack", "--seconds", "0.1"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -100,7 +70,7 @@ fn the_default_scenario_needs_no_arguments() {
 }
 
 #[test]
-fn every_way_of_running_has_the_same_digest() {
+fn every_executor_has_the_same_digest() {
     let sandbox = Sandbox::new();
     let plain = sandbox.digest(&["run", "bowl", "--bodies", "60", "--seconds", "1"]);
     for (name, _) in SyncMode::same_result() {
@@ -115,6 +85,25 @@ fn every_way_of_running_has_the_same_digest() {
     assert_ne!(sandbox.digest(&other_seed), plain);
     let other_field = ["run", "bowl", "--bodies", "60", "--seconds", "1", "--set", "gravity[1]=-9.8"];
     assert_ne!(sandbox.digest(&other_field), plain);
+}
+
+#[test]
+fn the_command_line_has_the_defaults_of_the_library() {
+    let sandbox = Sandbox::new();
+    for (scenario, bodies, sync) in [
+        ("gas", 255, SyncMode::Timewarp),
+        ("gas", 256, SyncMode::Timewarp),
+        ("bridge", 61, SyncMode::Overlap),
+    ] {
+        let request = scenarios::Request { bodies: Some(bodies), ..scenarios::Request::default() };
+        let scene = scenarios::build(scenario, &request).unwrap();
+        assert_eq!(SyncMode::for_scene(&scene), sync);
+        let cores = Simulation::new(&scene).unwrap().cores_used();
+        assert!(cores == 1 || bodies != 255, "{cores} cores for a small scene");
+        let object = sandbox.json(&["run", scenario, "--bodies", &bodies.to_string(), "--seconds", "0.01"]);
+        assert_eq!(object["sync"], sync.name());
+        assert_eq!(object["cores"], cores, "{scenario} {bodies}");
+    }
 }
 
 #[test]
@@ -136,7 +125,7 @@ fn a_printed_scene_runs_to_the_digest_of_its_scenario() {
 }
 
 #[test]
-fn a_scene_file_can_be_changed_in_passing() {
+fn options_change_a_scene_file() {
     let sandbox = Sandbox::new();
     sandbox.write("tower.toml", sandbox.good(&["scene", "stack", "--bodies", "4"]));
     let object = sandbox.json(&["run", "tower.toml", "--seconds", "0.2", "--set", "ticks_per_second=120"]);
@@ -149,9 +138,10 @@ fn a_scene_file_can_be_changed_in_passing() {
 fn all_scenarios_are_listed() {
     let sandbox = Sandbox::new();
     let table = sandbox.good(&["list"]);
-    let list: Vec<Value> = serde_json::from_str(&sandbox.good(&["list", "--json"])).unwrap();
+    let object: Value = serde_json::from_str(&sandbox.good(&["list", "--json"])).unwrap();
+    let list = object["scenarios"].as_array().unwrap();
     assert_eq!(list.len(), SCENARIOS.len());
-    for (scenario, listed) in SCENARIOS.iter().zip(&list) {
+    for (scenario, listed) in SCENARIOS.iter().zip(list) {
         assert_eq!(listed["name"], scenario.name);
         assert_eq!(listed["summary"], scenario.summary);
         assert_eq!(listed["bodies"], scenario.bodies);
@@ -171,8 +161,8 @@ fn check_describes_a_scene_and_warns() {
     let sandbox = Sandbox::new();
     let ball = "[[body]]\nshape = { sphere = { radius = 0.5 } }\n";
     let bullet = "[[body]]\nshape = { box = { half_extents = [0.1, 0.1, 0.1] } }\nvelocity = [900, 0, 0]\n";
-    let lvt_min = "[[static]]\nshape = { half_space = { normal = [0, 1, 0] } }\n";
-    sandbox.write("scene.toml", format!("name = \"shot\"\nseconds = 2\n{ball}{bullet}{lvt_min}"));
+    let floor = "[[static]]\nshape = { half_space = { normal = [0, 1, 0] } }\n";
+    sandbox.write("scene.toml", format!("name = \"shot\"\nseconds = 2\n{ball}{bullet}{floor}"));
     let told = sandbox.good(&["check", "scene.toml"]);
     for part in [
         "`shot`",
@@ -202,7 +192,7 @@ fn every_command_has_help_with_an_exit_code_of_zero() {
 
 #[cfg(unix)]
 #[test]
-fn a_reader_that_leaves_is_no_failure() {
+fn a_closed_pipe_is_no_failure() {
     use std::io::Read;
     let sandbox = Sandbox::new();
     let arguments = ["scene", "gas", "--bodies", "20000"];
@@ -212,7 +202,7 @@ fn a_reader_that_leaves_is_no_failure() {
     assert_eq!(&first, b"name");
     let ended = crate::program::Ended::of(&arguments, child.wait_with_output().unwrap());
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
-    // Nobody reads the summary, either.
+    // The same for the summary.
     let mut child = sandbox.command(&["run", "stack", "--seconds", "0.1", "--json"]).spawn().unwrap();
     drop((child.stdout.take(), child.stderr.take()));
     assert_eq!(child.wait().unwrap().code(), Some(0));
@@ -232,13 +222,13 @@ fn a_trace_is_written_beside_the_outcome() {
         serde_json::from_str(&std::fs::read_to_string(sandbox.path("trace.json")).unwrap()).unwrap();
     assert!(trace["traceEvents"].as_array().unwrap().len() > 100);
     let told = sandbox.run(&plain).stderr;
-    for label in ["messages", "window", "GVT", "cores busy", "histories"] {
+    for label in ["messages", "window", "GVT", "cores busy", "memory"] {
         assert!(told.contains(&format!("\n  {label} ")), "{label} is missing in {told}");
     }
 }
 
 #[test]
-fn a_trace_that_cannot_be_written_is_refused_before_the_run() {
+fn a_trace_that_cannot_be_written_is_rejected_before_the_run() {
     let sandbox = Sandbox::new();
     let run = ["run", "stack", "--sync", "timewarp", "--record", "stack.anr", "--trace"];
     for path in ["missing/trace.json", "."] {

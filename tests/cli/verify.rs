@@ -1,50 +1,122 @@
-//! `verify`: what it says, and what it ends with.
+//! `verify`: output, limits and exit codes.
+
+use serde_json::Value;
 
 use crate::program::Sandbox;
 
 #[test]
-fn kept_promises_end_with_zero() {
+fn a_check_without_violations_ends_with_0() {
     let sandbox = Sandbox::new();
-    let told = sandbox.json(&["verify", "--random", "5", "--seconds", "1"]);
-    assert!(told["schedules"].as_u64().unwrap() > 0 && told["broken"].is_null(), "{told}");
-    let told =
+    let outcome = sandbox.json(&["verify", "--random", "5", "--seconds", "1"]);
+    assert!(outcome["schedules"].as_u64().unwrap() > 0 && outcome["violation"].is_null(), "{outcome}");
+    assert_eq!(outcome["schedules_stopped_by"], "seconds");
+    assert_eq!(outcome["fault_noticed"], Value::Null);
+    let outcome =
         sandbox.json(&["verify", "--entities", "2", "--ticks", "2", "--window", "1", "--seconds", "1"]);
-    assert!(told["states"].as_u64().unwrap() > 100 && told["worlds"].as_u64().unwrap() > 0, "{told}");
+    assert!(outcome["states"].as_u64().unwrap() > 100, "{outcome}");
+    assert!(outcome["configurations"].as_u64().unwrap() > 0, "{outcome}");
 }
 
 #[test]
-fn a_broken_promise_is_told_and_ends_with_one() {
+fn a_fault_that_is_noticed_ends_with_0() {
     let sandbox = Sandbox::new();
     let ended = sandbox.run(&["verify", "--fault", "detector-does-not-apply", "--json"]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(told["broken"]["promise"], "committed == reference");
-    assert!(!told["broken"]["trace"].as_array().unwrap().is_empty());
-    assert!(ended.stderr.contains("event: my body") && ended.stderr.contains("shortest"), "{ended:?}");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let outcome: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(outcome["fault_noticed"], true);
+    assert_eq!(outcome["violation"]["property"], "committed == reference");
+    assert_eq!(outcome["states_stopped_by"], "violation");
+    assert!(!outcome["violation"]["trace"].as_array().unwrap().is_empty());
+    for part in ["noticed: committed == reference", "event: my body", "the shortest trace has"] {
+        assert!(ended.stderr.contains(part), "{part} is missing in {ended:?}");
+    }
     let random = sandbox.run(&["verify", "--random", "1", "--fault", "no-antievents"]);
-    assert_eq!(random.code, Some(1), "{random:?}");
+    assert_eq!(random.code, Some(0), "{random:?}");
+    assert!(random.stderr.contains("noticed: "), "{random:?}");
 }
 
 #[test]
-fn the_published_algorithm_ends_with_one() {
+fn a_fault_that_is_not_noticed_ends_with_1() {
+    let sandbox = Sandbox::new();
+    let ended = sandbox.run(&["verify", "--fault", "no-versions", "--states", "1", "--json"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("the fault was not noticed"), "{ended:?}");
+    let outcome: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&outcome["fault_noticed"], &outcome["violation"]), (&false.into(), &Value::Null));
+}
+
+#[test]
+fn limits_of_work_give_the_same_outcome_on_any_number_of_cores() {
+    let sandbox = Sandbox::new();
+    let arguments = ["verify", "--states", "20000", "--schedules", "21", "--json", "--quiet"];
+    let outcome = |threads: &str| {
+        let output = sandbox.command(&arguments).env("RAYON_NUM_THREADS", threads).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let mut outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(outcome.as_object_mut().unwrap().remove("seconds").is_some());
+        outcome
+    };
+    let one = outcome("1");
+    assert_eq!(one, outcome("3"));
+    assert!((20_000..40_000).contains(&one["states"].as_u64().unwrap()), "{one}");
+    assert_eq!(one["states_stopped_by"], "states");
+    assert_eq!((&one["schedules"], &one["schedules_announced"]), (&21.into(), &21.into()));
+    assert_eq!(one["schedules_stopped_by"], "schedules");
+}
+
+#[test]
+fn a_limit_of_one_kind_of_work_leaves_the_other_out() {
+    let sandbox = Sandbox::new();
+    let states = sandbox.json(&["verify", "--states", "1000"]);
+    assert!(states["states"].as_u64().unwrap() >= 1000 && states["schedules"] == 0, "{states}");
+    let schedules = sandbox.json(&["verify", "--schedules", "5", "--entities", "3"]);
+    assert_eq!((&schedules["states"], &schedules["schedules"]), (&0.into(), &5.into()));
+}
+
+#[test]
+fn what_was_announced_and_not_reached_is_said() {
+    let sandbox = Sandbox::new();
+    let ended = sandbox.run(&["verify", "--states", "3000", "--json"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let outcome: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let number = |key: &str| outcome[key].as_u64().unwrap();
+    let (announced, finished) = (number("configurations_announced"), number("configurations"));
+    assert!(announced > 200 && finished > 0 && finished < announced, "{outcome}");
+    let said = format!(
+        "{} of {announced} configurations not finished: limit of 3,000 states reached",
+        announced - finished
+    );
+    assert!(ended.stderr.contains(&said), "{said} is missing in {ended:?}");
+    // A second is too short for a million schedules.
+    let ended = sandbox.run(&["verify", "--random", "3", "--schedules", "1000000", "--seconds", "1"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains(" of 1,000,000 schedules not run: limit of 1 s reached"), "{ended:?}");
+}
+
+#[test]
+fn the_published_algorithm_ends_with_1() {
     let sandbox = Sandbox::new();
     let ended = sandbox.run(&["verify", "--protocol", "paper", "--json"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(
-        ended.stderr.contains("DEADLOCK in 3 moves") && ended.stderr.contains("WRONG COMMIT"),
+        ended.stderr.contains("DEADLOCK in 3 transitions") && ended.stderr.contains("WRONG COMMIT"),
         "{ended:?}"
     );
-    let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(told["broken"].as_array().unwrap().len(), 4);
+    let outcome: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(outcome["format"], 2);
+    assert_eq!(outcome["violations"].as_array().unwrap().len(), 4);
 }
 
 #[test]
-fn what_makes_no_sense_is_named() {
+fn arguments_that_do_not_go_together_are_named() {
     let sandbox = Sandbox::new();
     for (arguments, named) in [
         (&["verify", "--window", "0"][..], "--window"),
+        (&["verify", "--states", "0"], "--states"),
         (&["verify", "--fault", "gremlins"], "no-versions"),
+        (&["verify", "--random", "1", "--states", "9"], "--states does not go with --random"),
         (&["verify", "--protocol", "paper", "--window", "2"], "--window does not go with --protocol paper"),
+        (&["verify", "--protocol", "paper", "--states", "2"], "--states does not go with --protocol paper"),
     ] {
         let ended = sandbox.run(arguments);
         assert_eq!(ended.code, Some(2), "{ended:?}");

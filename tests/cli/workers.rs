@@ -1,4 +1,4 @@
-//! `--sync overlap`: its flags, scenes with joints, and what is rejected.
+//! `--sync overlap`: its flags, scenes with joints, and arguments that are rejected.
 
 use crate::program::Sandbox;
 
@@ -40,7 +40,7 @@ fn scenes_with_joints_are_run_by_workers_unless_told_otherwise() {
     let told = sandbox.json(&["run", "chain.toml"]);
     assert_eq!(told["sync"], "overlap");
     assert_eq!(told["overlap"]["workers"], 2);
-    assert!(told["overlap"]["violation"]["max_m"].as_f64().unwrap() < 0.05);
+    assert!(told["overlap"]["joint_gaps"]["max_m"].as_f64().unwrap() < 0.05);
     let one = sandbox.json(&["run", "chain.toml", "--workers", "1", "--cores", "1"]);
     assert_eq!(one["overlap"]["workers"], 1);
     let checked = sandbox.good(&["check", "chain.toml"]);
@@ -59,7 +59,7 @@ fn digests_depend_on_workers_not_on_cores() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_by_name() {
+fn wrong_arguments_are_rejected_by_name() {
     let sandbox = sandbox();
     let changed = |from: &str, to: &str| CHAIN.replace(from, to);
     sandbox.write("unknown.toml", changed("a = \"first\"\nb = \"post\"", "a = \"firs\""));

@@ -1,4 +1,4 @@
-//! Bodies that stay in contact are handed to groups, and back: one result for everybody, and the same piles.
+//! Bodies that stay in contact form islands and come free again, with the same result by every executor.
 
 use std::ops::ControlFlow;
 
@@ -17,8 +17,7 @@ fn scenario(name: &str, bodies: u32, seconds: f64) -> Scene {
     build(name, &request).expect("the scenario is valid")
 }
 
-/// Balls that fall into a pit and come to rest there, and others that fly about above it and bounce; one of these
-/// dives into the pile.
+/// Balls that fall into a pit and come to rest there, and a small one that bounces above them and dives into the pile.
 fn pit(layers: u32, seconds: f64) -> Scene {
     let mut scene = crate::scenes::scene(0.4, 0.3);
     scene.name = "pit".into();
@@ -37,8 +36,8 @@ fn pit(layers: u32, seconds: f64) -> Scene {
 }
 
 fn by_workers(workers: u32) -> IslandSettings {
-    let workers = OverlapSettings { workers: Some(workers), ..OverlapSettings::default() };
-    IslandSettings { epoch: 16, workers, ..IslandSettings::default() }
+    let overlap = OverlapSettings { workers: Some(workers), ..OverlapSettings::default() };
+    IslandSettings { epoch_ticks: 16, overlap, ..IslandSettings::default() }
 }
 
 fn run(simulation: &Simulation) -> Report {
@@ -46,37 +45,37 @@ fn run(simulation: &Simulation) -> Report {
 }
 
 fn summary(report: &Report) -> IslandSummary {
-    report.tally.bridge.expect("there is a bridge")
+    report.tally.bridge.expect("there are islands")
 }
 
-/// Every executor, lane and number of cores commits what the plain loop does.
+/// Every executor, lane and number of cores commits the result of the sequential executor.
 #[test]
 fn the_digest_depends_on_workers_and_never_on_the_executor() {
     for scene in [pit(3, 2.0), scenario("pyramid", 30, 0.8)] {
-        // One world for all numbers of workers: what is kept from run to run must not be mistaken.
+        // One world for all numbers of workers: workspaces kept from an earlier run must not be used.
         let without = Simulation::new(&scene).unwrap();
         for workers in [1, 2] {
             let simulation = without.clone().bridge(Some(by_workers(workers)));
-            let plain = run(&simulation.clone().sync(SyncMode::Sequential));
-            let told = format!("{} by {workers}", scene.name);
-            println!("{told}: {:?}", plain.tally);
-            assert!(summary(&plain).joined > 10, "{told}: {:?}", summary(&plain));
+            let reference = run(&simulation.clone().sync(SyncMode::Sequential));
+            let case = format!("{} by {workers}", scene.name);
+            println!("{case}: {:?}", reference.tally);
+            assert!(summary(&reference).bodies_joined > 10, "{case}: {:?}", summary(&reference));
             for sync in [SyncMode::Loop, SyncMode::RollbackCheck, SyncMode::Chaos] {
                 let report = run(&simulation.clone().sync(sync).chaos_seed(7));
-                assert_eq!(report.digest, plain.digest, "{told}, {}", sync.name());
-                assert_eq!(report.tally, plain.tally, "{told}, {}", sync.name());
+                assert_eq!(report.digest, reference.digest, "{case}, {}", sync.name());
+                assert_eq!(report.tally, reference.tally, "{case}, {}", sync.name());
             }
             for (cores, lane) in [1, 2, 4].into_iter().flat_map(|c| [(c, Lane::Shared), (c, Lane::Actors)]) {
                 let tuning = Tuning { lane, ..Tuning::default() };
                 let report = run(&simulation.clone().sync(SyncMode::Timewarp).cores(cores).tuning(tuning));
-                assert_eq!(report.digest, plain.digest, "{told}, {cores} cores, {lane:?}");
-                assert_eq!(report.tally, plain.tally, "{told}, {cores} cores, {lane:?}");
+                assert_eq!(report.digest, reference.digest, "{case}, {cores} cores, {lane:?}");
+                assert_eq!(report.tally, reference.tally, "{case}, {cores} cores, {lane:?}");
             }
         }
     }
 }
 
-/// Columns of four balls that fall together and begin to touch after so many ticks.
+/// Columns of four balls that fall together and begin to touch after `ticks` ticks.
 fn columns(ticks: u32) -> Scene {
     let mut scene = crate::scenes::scene(0.5, 0.0);
     scene.seconds = 0.5;
@@ -92,19 +91,29 @@ fn columns(ticks: u32) -> Scene {
     scene
 }
 
-/// A cluster that could go on by itself for several epochs stops where somebody may have to move.
+/// A cluster that could advance by itself for several epochs stops at the tick at which a body may change islands.
 #[test]
-fn crews_that_are_held_do_not_run_past_a_decision() {
+fn resting_clusters_wait_for_membership_at_epochs() {
     for ticks in 24..32 {
-        let settings = IslandSettings { epoch: 8, ..by_workers(1) };
+        let settings = IslandSettings { epoch_ticks: 8, ..by_workers(1) };
         let simulation = Simulation::new(&columns(ticks)).unwrap().bridge(Some(settings));
-        let plain = run(&simulation.clone().sync(SyncMode::Sequential));
-        assert!(summary(&plain).joined >= 24, "{:?}", summary(&plain));
+        let reference = run(&simulation.clone().sync(SyncMode::Sequential));
+        assert!(summary(&reference).bodies_joined >= 24, "{:?}", summary(&reference));
         let tuning = Tuning { contact_window: Some(30), ..Tuning::default() };
         for (sync, cores) in [(SyncMode::Loop, 1), (SyncMode::Timewarp, 1), (SyncMode::Timewarp, 2)] {
             let report = run(&simulation.clone().sync(sync).cores(cores).tuning(tuning));
-            assert_eq!(report.digest, plain.digest, "touching from {ticks}, {}, {cores} cores", sync.name());
-            assert_eq!(report.tally, plain.tally, "touching from {ticks}, {}, {cores} cores", sync.name());
+            assert_eq!(
+                report.digest,
+                reference.digest,
+                "touching from {ticks}, {}, {cores} cores",
+                sync.name()
+            );
+            assert_eq!(
+                report.tally,
+                reference.tally,
+                "touching from {ticks}, {}, {cores} cores",
+                sync.name()
+            );
         }
     }
 }

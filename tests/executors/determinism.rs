@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 
 use anachron::scenarios::{Request, build};
 use anachron::scene::{Scene, SceneFormat, parse};
-use anachron::{Report, Simulation};
+use anachron::{Report, Simulation, SyncMode};
 use proptest::prelude::*;
 
 fn report(scene: &Scene) -> Report {
-    let simulation = Simulation::new(scene).expect("the scene is valid");
+    let simulation = Simulation::new(scene).expect("the scene is valid").sync(SyncMode::Sequential);
     simulation.run(|_| ControlFlow::Continue(())).expect("the run finishes")
 }
 

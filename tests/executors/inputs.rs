@@ -118,8 +118,8 @@ fn another_thread_may_act_while_the_run_goes_on() {
     });
     let live = live.expect("the run goes well");
     let stats = live.speculation.expect("it speculates");
-    println!("{} inputs, {} rollbacks", stats.actions, stats.primary_rollbacks + stats.secondary_rollbacks);
-    assert!(stats.actions > 10, "only {} inputs were in time", stats.actions);
+    println!("{} inputs, {} rollbacks", stats.inputs, stats.primary_rollbacks + stats.secondary_rollbacks);
+    assert!(stats.inputs > 10, "only {} inputs were in time", stats.inputs);
     let again = simulation.sync(SyncMode::Sequential).run(|_| ControlFlow::Continue(()));
     assert_eq!(live.digest, again.expect("the run goes well").digest);
 }
@@ -130,7 +130,7 @@ fn meddle(inputs: &Inputs, shown: &AtomicU64) {
         let body = BodyId(round % 12);
         let impulse = [0.0, 30.0 * f64::from(round % 5), 3.0];
         match inputs.give(tick, Input::Push { body, impulse, turn: [0.0; 3] }) {
-            Ok(_) | Err(InputError::Settled { .. }) => {}
+            Ok(_) | Err(InputError::Committed { .. }) => {}
             Err(InputError::AfterTheEnd { .. } | InputError::Over) => return,
             Err(error) => panic!("{error}"),
         }
@@ -208,7 +208,7 @@ fn what_cannot_be_done_is_refused() {
     let report = simulation.run(|frame| {
         if frame.index == 20 {
             let error = inputs.give(frame.tick - 1, fine.clone()).expect_err("it is settled");
-            assert_eq!(error, InputError::Settled { tick: 79, gvt: 80 });
+            assert_eq!(error, InputError::Committed { tick: 79, gvt: 80 });
             assert!(error.to_string().contains("use tick 80 or later"), "{error}");
             let meanwhile = simulation.run(|_| ControlFlow::Continue(()));
             assert_eq!(meanwhile.err(), Some(RunError::InputsTaken));
@@ -223,7 +223,7 @@ fn what_cannot_be_done_is_refused() {
 fn a_run_that_could_be_acted_on_commits_the_same() {
     let scene = scenarios::build("bouncing", &scenarios::Request::default()).expect("the scenario exists");
     let scene = Scene { seconds: 0.5, ..scene };
-    let plain = Simulation::new(&scene).expect("the scene is valid");
+    let plain = Simulation::new(&scene).expect("the scene is valid").sync(SyncMode::Sequential);
     let mut open = plain.clone().sync(SyncMode::Timewarp).tuning(Tuning { history: 12, ..Tuning::default() });
     let _inputs = open.inputs();
     let digest = |simulation: &Simulation| {

@@ -1,5 +1,7 @@
 //! Every way to run a scene commits the bits of the sequential reference.
 
+#[path = "../support/patience.rs"]
+mod patience;
 #[path = "../support/random_scenes.rs"]
 mod random_scenes;
 #[path = "../support/recipe.rs"]

@@ -1,4 +1,4 @@
-//! Rapier as the engine of workers that share a scene: sharing and blending do not care who solves.
+//! Rapier as the engine of workers that share a scene: sharing and blending work with any solver.
 #![cfg(feature = "rapier")]
 
 use std::ops::ControlFlow;
@@ -32,14 +32,14 @@ fn mean_height(frame: &Frame) -> f64 {
 #[test]
 fn balls_come_to_rest_in_a_bowl_shared_by_two_workers() {
     let bowl = scene("bowl", 200, 4.0);
-    let (ours, by_group) = run(&bowl, EngineKind::Group, 2, 2);
+    let (ours, by_island_solver) = run(&bowl, EngineKind::Island, 2, 2);
     let (theirs, by_rapier) = run(&bowl, EngineKind::Rapier, 2, 2);
     let summary = theirs.overlap.as_ref().expect("workers have a summary");
     assert_eq!(summary.workers, 2);
     assert!(summary.bodies_mean.iter().all(|bodies| *bodies > 50.0), "{:?}", summary.bodies_mean);
-    assert!(summary.shared_mean > 1.0 && summary.moved > 0, "workers meet in the bowl");
+    assert!(summary.shared_mean > 1.0 && summary.moved > 0, "workers share bodies in the bowl");
     assert!(theirs.tally.contact_ticks > 0 && ours.tally.contact_ticks > 0);
-    let (ours, theirs) = (mean_height(&by_group), mean_height(&by_rapier));
+    let (ours, theirs) = (mean_height(&by_island_solver), mean_height(&by_rapier));
     assert!((ours - theirs).abs() < 0.1, "{ours} and {theirs}");
     let speeds = by_rapier.bodies.iter().map(|(_, state)| state.v.norm());
     let mean = speeds.sum::<f64>() / by_rapier.bodies.len() as f64;
@@ -54,16 +54,16 @@ fn a_bridge_shared_by_two_workers_holds() {
 }
 
 #[test]
-fn its_digest_does_not_depend_on_cores() {
+fn the_digest_with_rapier_does_not_depend_on_cores() {
     let bowl = scene("bowl", 120, 1.2);
     let (first, _) = run(&bowl, EngineKind::Rapier, 2, 1);
     let (second, _) = run(&bowl, EngineKind::Rapier, 2, 2);
     assert_eq!(first.digest, second.digest);
-    assert_ne!(run(&bowl, EngineKind::Group, 2, 2).0.digest, first.digest);
+    assert_ne!(run(&bowl, EngineKind::Island, 2, 2).0.digest, first.digest);
 }
 
 #[test]
-fn links_of_a_net_are_rings_for_rapier_too() {
+fn a_chain_net_holds_with_rapier() {
     let (_, last) = run(&scene("chain-net", 24, 0.5), EngineKind::Rapier, 2, 2);
     let lowest = last.bodies.iter().map(|(_, state)| state.x.y).fold(f64::INFINITY, f64::min);
     assert!(lowest > 0.5, "the net holds: {lowest}");

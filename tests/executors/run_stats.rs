@@ -33,9 +33,9 @@ fn counts(report: &Report) -> (Stats, RunStats) {
 fn assert_consistent(how: &str, report: &Report, tuning: &Tuning) {
     let (stats, run_stats) = counts(report);
     let messages = run_stats.messages;
-    let sent = [stats.events, stats.antievents, stats.ghosts];
-    assert_eq!([messages.events, messages.antievents, messages.ghosts], sent, "{how}");
-    assert_eq!(messages.answers, sent.iter().sum::<u64>(), "{how}");
+    let sent = [stats.events, stats.antievents, stats.ghost_updates];
+    assert_eq!([messages.events, messages.antievents, messages.ghost_updates], sent, "{how}");
+    assert_eq!(messages.acks, sent.iter().sum::<u64>(), "{how}");
     assert!(messages.events > 0 && stats.steps > 0, "{how}: something happens");
     assert_eq!(run_stats.window.ticks, tuning.window, "{how}");
     assert!(run_stats.window.share > 0.0 && run_stats.window.share <= 1.0, "{how}: {:?}", run_stats.window);
@@ -65,9 +65,9 @@ fn counts_agree_on_actors() {
             Lane::Shared => assert_eq!(messages.of_table(), 0),
             Lane::Actors => {
                 // The last may still be on their way when everybody is done.
-                assert!(messages.unlocks > 0 && messages.unlocks <= messages.requests, "{messages:?}");
-                assert!(messages.table_answers >= stats.steps, "void plans are answered too");
-                assert!(messages.requests >= messages.table_answers);
+                assert!(messages.unlocks > 0 && messages.unlocks <= messages.table_requests, "{messages:?}");
+                assert!(messages.table_replies >= stats.steps, "void plans are answered too");
+                assert!(messages.table_requests >= messages.table_replies);
             }
         }
         assert!(messages.self_steps > 0 && messages.wake_ups > 0, "{messages:?}");

@@ -8,6 +8,7 @@ use anachron::internals::runtime::shared::Tuning;
 use anachron::scenarios::{GOLDEN, Golden, Request, build};
 use anachron::scene::Scene;
 
+use crate::patience::patience;
 use crate::same_bits::Reference;
 
 const WINDOWS: [u64; 4] = [1, 16, 64, 1024];
@@ -48,7 +49,7 @@ fn check(golden: &Golden, reference: &Reference, tuning: &Tuning, order: Order) 
 
 #[test]
 fn every_setting_commits_the_reference() {
-    let samples = 4 * number("ANACHRON_CASES", 1);
+    let samples = 4 * patience();
     let mut turn = number("ANACHRON_SEED", 1);
     for golden in GOLDEN.iter().filter(|golden| wanted(golden)) {
         let reference = Reference::new(&scene(golden, 1.0));
@@ -69,7 +70,7 @@ fn every_setting_commits_the_reference() {
 
 #[test]
 fn crowded_scenes_commit_the_reference_in_any_order() {
-    let seeds = number("ANACHRON_CASES", 1);
+    let seeds = u64::from(patience());
     let first = number("ANACHRON_SEED", 1);
     for golden in GOLDEN.iter().filter(|golden| CROWDED.contains(&golden.scenario) && wanted(golden)) {
         let reference = Reference::new(&scene(golden, 0.4));

@@ -1,8 +1,8 @@
 //! Speculation commits exactly the frames and the tally of the sequential reference, whatever the scene, the
 //! tuning and the order in which things happen.
 //!
-//! A failure prints a recipe. `ANACHRON_RECIPE='...' cargo test --release --test executors speculation::replay` runs
-//! it again. `ANACHRON_CASES=100 cargo test --release --test executors speculation::random` looks a hundred times as
+//! A failure prints a recipe. `ANACHRON_RECIPE='...' cargo test --test executors speculation::replay` runs
+//! it again. `ANACHRON_CASES=100 cargo test --test executors speculation::random` looks a hundred times as
 //! long as usual.
 
 use std::ops::ControlFlow;
@@ -16,13 +16,9 @@ use anachron::internals::runtime::shared::Tuning;
 use anachron::scene::{Body, Scene, Shape, StaticObject};
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
+use crate::patience::patience;
 use crate::recipe::Recipe;
 use crate::same_bits::Reference;
-
-/// How much longer to look than usual.
-fn patience() -> u32 {
-    std::env::var("ANACHRON_CASES").map_or(1, |text| text.parse().expect("ANACHRON_CASES is a whole number"))
-}
 
 #[test]
 fn random_scenes_commit_the_reference() {
@@ -119,11 +115,11 @@ fn memory_does_not_grow_with_time() {
         let world = World::new(&Scene { seconds: 8.0, ticks_per_frame, ..heap(0.5, 30) });
         let model = RigidModel::new(Arc::new(world.expect("the scene is valid")));
         let (mut most, mut actions) = ([0usize; 3], 0u64);
-        let mut watch = |glimpse: &anachron::internals::executor::single_thread::StepView| {
+        let mut watch = |view: &anachron::internals::executor::single_thread::StepView| {
             actions += 1;
             if actions.is_multiple_of(64) {
-                let segments = glimpse.entities.iter().map(|entity| entity.segments()).sum();
-                let now = [segments, glimpse.shared.table.len(), glimpse.shared.log.len()];
+                let segments = view.entities().map(|entity| entity.segments()).sum();
+                let now = [segments, view.shared.table.len(), view.shared.log.len()];
                 most = std::array::from_fn(|at| most[at].max(now[at]));
             }
         };

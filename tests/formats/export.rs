@@ -1,11 +1,12 @@
-//! Exports say what the frames say: CSV to the bit, glTF by the rules that viewers rely on.
+//! Exports hold what the frames hold: CSV to the bit, glTF by the rules that viewers rely on.
 
-use anachron::export::gltf::{BodyModel, GltfOptions, Models, StaticModel};
+use anachron::export::gltf::GltfOptions;
 use anachron::export::{ExportError, csv, gltf};
 use anachron::internals::base::frame::Frame;
 use anachron::internals::base::ids::BodyId;
 use anachron::internals::base::math::{Quat, Vec3, quat_raw, rotation_exp};
 use anachron::internals::base::state::{BodyState, STATE_FIELDS};
+use anachron::internals::export::{BodyModel, Models, StaticModel, write_models};
 use anachron::internals::physics;
 use anachron::record::RecordError;
 use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
@@ -18,7 +19,7 @@ fn named_body(name: &str, shape: Shape, position: [f64; 3]) -> Body {
     Body { name: Some(name.to_owned()), ..Body::new(shape, position) }
 }
 
-/// One body of every shape above a lvt_min, a wall and a piece of mesh.
+/// One body of every shape above a floor, a wall and a piece of mesh.
 fn every_shape() -> Scene {
     let hull = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].to_vec();
     let mut scene = Scene { name: "every shape".to_owned(), seconds: 1.0, ..Scene::default() };
@@ -54,7 +55,7 @@ fn simulated(scene: &Scene) -> Vec<Frame> {
 }
 
 fn ball(id: u32) -> BodyModel {
-    let shape = physics::Shape::Sphere { radius: 0.5 };
+    let shape = physics::Shape::Sphere(physics::shape::Sphere { radius: 0.5 });
     BodyModel { id: BodyId(id), name: format!("ball {id}"), color: [255, 128, 0], shape }
 }
 
@@ -67,13 +68,13 @@ fn at(x: f64) -> BodyState {
     BodyState::at_rest(Vec3::new(x, 1.0, 2.0))
 }
 
-fn export(cast: &Models, frames: &[Frame], every: usize) -> Result<Glb, ExportError> {
+fn export(models: &Models, frames: &[Frame], every: usize) -> Result<Glb, ExportError> {
     let mut file = Vec::new();
-    gltf::write_cast(cast, frames.iter().cloned().map(Ok), GltfOptions { every }, &mut file)?;
+    write_models(models, frames.iter().cloned().map(Ok), GltfOptions { every }, &mut file)?;
     Ok(Glb::checked(&file))
 }
 
-fn cast_of(bodies: &[BodyModel]) -> Models {
+fn models_of(bodies: &[BodyModel]) -> Models {
     Models { title: "test".to_owned(), bodies: bodies.to_vec(), statics: Vec::new() }
 }
 
@@ -100,11 +101,11 @@ fn a_run_with_every_shape_becomes_a_sound_file() {
         assert!((0.97..1.000_01).contains(&share), "{name}: {share}");
     }
     for (body, name) in ["ball", "box", "capsule", "tube", "ring", "hull", "body 6"].iter().enumerate() {
-        let (times, places, interpolation) = glb.channel(name, "translation").expect("it falls");
+        let (times, positions, interpolation) = glb.channel(name, "translation").expect("it falls");
         assert_eq!((times.len(), interpolation), (frames.len(), "LINEAR"));
-        for (place, frame) in places.iter().zip(&frames) {
+        for (position, frame) in positions.iter().zip(&frames) {
             let x = frame.bodies[body].1.x;
-            assert_eq!(place, &[x.x, x.y, x.z].map(|n| f64::from(n as f32)), "{name}");
+            assert_eq!(position, &[x.x, x.y, x.z].map(|n| f64::from(n as f32)), "{name}");
         }
     }
 }
@@ -112,10 +113,10 @@ fn a_run_with_every_shape_becomes_a_sound_file() {
 #[test]
 fn like_shapes_share_a_mesh_and_colours_are_linear() {
     let mut bodies: Vec<BodyModel> = (0..4).map(ball).collect();
-    bodies[1].shape = physics::Shape::Sphere { radius: 2.0 };
+    bodies[1].shape = physics::Shape::Sphere(physics::shape::Sphere { radius: 2.0 });
     bodies[3].color = [0, 255, 10];
     let still: Vec<_> = (0..4).map(|id| (id, at(f64::from(id)))).collect();
-    let glb = export(&cast_of(&bodies), &[frame(0, &still)], 1).unwrap();
+    let glb = export(&models_of(&bodies), &[frame(0, &still)], 1).unwrap();
     assert_eq!((glb.list("meshes").len(), glb.list("materials").len()), (2, 2));
     let mesh = |name: &str| number(&glb.node(name).1["mesh"]);
     assert_eq!((mesh("ball 0"), mesh("ball 0")), (mesh("ball 1"), mesh("ball 2")));
@@ -131,23 +132,24 @@ fn like_shapes_share_a_mesh_and_colours_are_linear() {
 }
 
 #[test]
-fn bodies_that_do_not_exist_are_not_seen() {
+fn bodies_are_hidden_while_they_do_not_exist() {
     let frames = [
         frame(0, &[(0, at(0.0)), (1, at(5.0))]),
         frame(1, &[(0, at(0.1)), (1, at(5.1))]),
         frame(2, &[(0, at(0.2)), (2, at(7.0))]),
         frame(3, &[(0, at(0.3)), (1, at(6.0)), (2, at(7.5))]),
     ];
-    let glb = export(&cast_of(&[ball(0), ball(1), ball(2), ball(3)]), &frames, 1).unwrap();
+    let glb = export(&models_of(&[ball(0), ball(1), ball(2), ball(3)]), &frames, 1).unwrap();
     assert!(glb.channel("ball 0", "scale").is_none(), "always there");
     let (_, scales, interpolation) = glb.channel("ball 1", "scale").unwrap();
     assert_eq!((scales, interpolation), ([0.5, 0.5, 0.0, 0.5].map(|s| vec![s; 3]).to_vec(), "STEP"));
     let (_, scales, _) = glb.channel("ball 2", "scale").unwrap();
     assert_eq!(scales, [0.0, 0.0, 0.5, 0.5].map(|s| vec![s; 3]));
     assert_eq!(floats(&glb.node("ball 2").1["scale"]), [0.0; 3], "not there at first");
-    let places = |name| glb.channel(name, "translation").unwrap().1.iter().map(|x| x[0]).collect::<Vec<_>>();
-    assert_eq!(places("ball 1"), [5.0, 5.1f32.into(), 5.1f32.into(), 6.0]);
-    assert_eq!(places("ball 2"), [7.0, 7.0, 7.0, 7.5]);
+    let positions =
+        |name| glb.channel(name, "translation").unwrap().1.iter().map(|x| x[0]).collect::<Vec<_>>();
+    assert_eq!(positions("ball 1"), [5.0, 5.1f32.into(), 5.1f32.into(), 6.0]);
+    assert_eq!(positions("ball 2"), [7.0, 7.0, 7.0, 7.5]);
     assert_eq!(glb.list("nodes").len(), 3, "ball 3 never was");
 }
 
@@ -157,17 +159,17 @@ fn fewer_frames_keep_the_first_and_the_last() {
     for (every, kept) in
         [(0, (0..10).collect()), (3, vec![0, 3, 6, 9]), (4, vec![0, 4, 8, 9]), (99, vec![0, 9])]
     {
-        let glb = export(&cast_of(&[ball(0)]), &frames, every).unwrap();
-        let (times, places, _) = glb.channel("ball 0", "translation").unwrap();
+        let glb = export(&models_of(&[ball(0)]), &frames, every).unwrap();
+        let (times, positions, _) = glb.channel("ball 0", "translation").unwrap();
         assert_eq!(times, kept.iter().map(|n| f64::from(*n) / 64.0).collect::<Vec<_>>());
-        assert_eq!(places.iter().map(|x| x[0] as i32).collect::<Vec<_>>(), kept);
+        assert_eq!(positions.iter().map(|x| x[0] as i32).collect::<Vec<_>>(), kept);
     }
 }
 
 #[test]
 fn planes_are_shown_where_the_bodies_are() {
     let plane = |normal: Vec3, x: Vec3, q: Quat| {
-        let shape = physics::Shape::HalfSpace { normal };
+        let shape = physics::Shape::HalfSpace(physics::shape::HalfSpace { normal });
         StaticModel { name: "plane".to_owned(), color: [9, 9, 9], shape, x, q }
     };
     let turned = rotation_exp(Vec3::new(0.3, -0.2, 0.9));
@@ -178,8 +180,8 @@ fn planes_are_shown_where_the_bodies_are() {
     ];
     for object in table {
         let (normal, point) = (object.q * physics_normal(&object), object.x);
-        let cast = Models { statics: vec![object], ..cast_of(&[ball(0)]) };
-        let glb = export(&cast, &[frame(0, &[(0, at(100.0))]), frame(1, &[(0, at(120.0))])], 1).unwrap();
+        let models = Models { statics: vec![object], ..models_of(&[ball(0)]) };
+        let glb = export(&models, &[frame(0, &[(0, at(100.0))]), frame(1, &[(0, at(120.0))])], 1).unwrap();
         let node = glb.node("plane").1;
         let [x, q] = [&node["translation"], &node["rotation"]].map(floats);
         let (x, q) = (Vec3::new(x[0], x[1], x[2]), quat_raw(q[0], q[1], q[2], q[3]));
@@ -194,15 +196,15 @@ fn planes_are_shown_where_the_bodies_are() {
 
 fn physics_normal(object: &StaticModel) -> Vec3 {
     match object.shape {
-        physics::Shape::HalfSpace { normal } => normal,
+        physics::Shape::HalfSpace(physics::shape::HalfSpace { normal }) => normal,
         _ => panic!("not a plane"),
     }
 }
 
 #[test]
-fn what_cannot_be_shown_is_named() {
-    let cast = cast_of(&[ball(0), ball(1)]);
-    let error = |frames: &[Frame]| export(&cast, frames, 1).err().unwrap().to_string();
+fn errors_name_the_number_that_gltf_cannot_hold() {
+    let models = models_of(&[ball(0), ball(1)]);
+    let error = |frames: &[Frame]| export(&models, frames, 1).err().unwrap().to_string();
     let good = frame(0, &[(0, at(0.0)), (1, at(1.0))]);
     for (change, named) in [
         ((|state| state.x.y = f64::NAN) as fn(&mut BodyState), "x.y is NaN"),
@@ -221,11 +223,11 @@ fn what_cannot_be_shown_is_named() {
 }
 
 #[test]
-fn an_error_in_the_frames_is_handed_on() {
+fn an_error_in_the_frames_is_returned() {
     let broken = || RecordError::Broken { path: "run.anr".into() };
     let frames = || [Ok(frame(0, &[(0, at(0.0))])), Err(broken())];
-    let cast = cast_of(&[ball(0)]);
-    let result = gltf::write_cast(&cast, frames(), GltfOptions::default(), Vec::new());
+    let models = models_of(&[ball(0)]);
+    let result = write_models(&models, frames(), GltfOptions::default(), Vec::new());
     assert!(matches!(result, Err(ExportError::Record(RecordError::Broken { .. }))));
     let mut text = Vec::new();
     let result = csv::write(&Scene::default(), frames(), &mut text);
@@ -255,7 +257,7 @@ proptest! {
                 frame(index, &bodies)
             })
             .collect();
-        let glb = export(&cast_of(&[ball(0), ball(1)]), &frames, every).unwrap();
+        let glb = export(&models_of(&[ball(0), ball(1)]), &frames, every).unwrap();
         if let Some((_, rotations, _)) = glb.channel("ball 0", "rotation") {
             let kept = (0..frames.len()).filter(|n| n % every == 0 || n + 1 == frames.len());
             for (rotation, n) in rotations.iter().zip(kept) {
@@ -275,7 +277,7 @@ proptest! {
         let row = text.lines().nth(1).unwrap();
         let read: Vec<f64> = row.split(',').skip(5).map(|number| number.parse().unwrap()).collect();
         for (read, original) in read.iter().zip(numbers) {
-            // A NaN stays one, but text has no place for its other bits.
+            // A NaN stays one, but text cannot hold its other bits.
             prop_assert!(read.to_bits() == original.to_bits() || read.is_nan() && original.is_nan());
         }
         prop_assert_eq!(read.len(), 13);

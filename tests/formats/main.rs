@@ -1,6 +1,6 @@
-//! What is read and written: scenes, recordings, exports, pictures.
+//! Files that are read and written: scenes, recordings, exports, pictures.
 
-// A test may stop at the first surprise.
+// A test may fail by a panic.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../support/glb.rs"]

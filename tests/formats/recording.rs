@@ -1,5 +1,5 @@
-//! Recordings come back to the bit, whatever happens to the file: cut anywhere, flipped anywhere, or no
-//! recording at all.
+//! Recordings read back to the bit. Files that are cut, damaged or no recordings give errors or all good frames, never
+//! wrong ones.
 
 use anachron::internals::base::digest::Digester;
 use anachron::internals::base::frame::Frame;
@@ -60,7 +60,7 @@ fn any_frame() -> impl Strategy<Value = Frame> {
 
 proptest! {
     #[test]
-    fn frames_come_back_to_the_bit(frames in vec(any_frame(), 0..90), per_chunk in 1usize..100) {
+    fn frames_read_back_to_the_bit(frames in vec(any_frame(), 0..90), per_chunk in 1usize..100) {
         let mut recording = open(&record(&frames, per_chunk)).unwrap();
         prop_assert_eq!(recording.len(), frames.len() as u64);
         prop_assert_eq!(recording.summary(), Some(&DONE));
@@ -74,7 +74,7 @@ proptest! {
     }
 
     #[test]
-    fn single_frames_come_back_in_any_order(picks in vec(0u64..200, 1..20), per_chunk in 1usize..80) {
+    fn single_frames_are_read_in_any_order(picks in vec(0u64..200, 1..20), per_chunk in 1usize..80) {
         let frames: Vec<Frame> = (0..200).map(|index| frame(index, &[0, 1, 5])).collect();
         let mut recording = open(&record(&frames, per_chunk)).unwrap();
         for pick in picks {
@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn scenes_come_back_to_the_bit(position in any::<[i64; 3]>(), seed in any::<u64>()) {
+    fn scenes_read_back_to_the_bit(position in any::<[i64; 3]>(), seed in any::<u64>()) {
         let mut scene = scene();
         // At most 3000 metres away, with all digits in use.
         scene.bodies[1].position = position.map(|n| n as f64 / 3e15);
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_refused(bytes in vec(any::<u8>(), 0..2000), with_start in any::<bool>()) {
+    fn any_bytes_are_rejected(bytes in vec(any::<u8>(), 0..2000), with_start in any::<bool>()) {
         let start = if with_start { record(&[], 1)[..12].to_vec() } else { Vec::new() };
         prop_assert!(open(&[start, bytes].concat()).is_err());
     }
@@ -216,8 +216,8 @@ fn a_full_disk_is_an_error_that_names_the_file_and_leaves_a_readable_one() {
     let writer = disk.recorder(&scene()).unwrap();
     let header_end = disk.bytes().len();
     drop(writer);
-    for room in header_end..record(&frames, 2).len() {
-        let disk = Disk::with_room(room);
+    for bytes in header_end..record(&frames, 2).len() {
+        let disk = Disk::with_room(bytes);
         let mut writer = disk.recorder(&scene()).unwrap();
         let mut results = Vec::new();
         for batch in frames.chunks(2) {
@@ -271,7 +271,7 @@ fn errors_name_the_file_and_the_fix() {
 }
 
 #[test]
-fn frames_with_bodies_out_of_order_are_refused() {
+fn frames_with_bodies_out_of_order_are_rejected() {
     let disk = Disk::with_room(usize::MAX);
     let mut writer = disk.recorder(&scene()).unwrap();
     for ids in [[1, 0], [1, 1]] {
@@ -294,7 +294,7 @@ fn the_summary_says_whether_the_run_was_interrupted() {
 }
 
 #[test]
-fn resting_bodies_cost_next_to_nothing() {
+fn resting_bodies_take_few_bytes() {
     let ids: Vec<u32> = (0..2000).collect();
     let resting = |index| Frame { bodies: frame(0, &ids).bodies, ..frame(index, &[]) };
     let frames: Vec<Frame> = (0..128).map(resting).collect();

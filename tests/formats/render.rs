@@ -1,4 +1,4 @@
-//! Pictures as a user takes them: the same bytes every time, things where geometry says, files that open.
+//! Pictures: the same bytes every time, objects where geometry puts them, files that can be read.
 
 use std::path::Path;
 
@@ -6,8 +6,10 @@ use anachron::internals::base::frame::Frame;
 use anachron::internals::base::ids::BodyId;
 use anachron::internals::base::math::{Quat, Vec3, quat_raw};
 use anachron::internals::base::state::BodyState;
-use anachron::internals::physics::{Shape, World};
-use anachron::render::{Camera, ColorBy, Drawable, GifWriter, Image, Pace, RenderOptions, Renderer};
+use anachron::internals::physics::World;
+use anachron::internals::physics::shape::{Capsule, Cuboid, Cylinder, HalfSpace, Ring, Shape, Sphere};
+use anachron::internals::render::{Drawable, renderer as renderer_of, view};
+use anachron::render::{Camera, ColorBy, GifWriter, Image, Pace, RenderOptions, Renderer};
 use anachron::scene::Scene;
 use anachron::scene::colors::STATIC_COLOR;
 use proptest::prelude::*;
@@ -19,11 +21,11 @@ fn drawable(shape: Shape, x: [f64; 3]) -> Drawable {
 }
 
 fn ball(x: [f64; 3], radius: f64) -> Drawable {
-    drawable(Shape::Sphere { radius }, x)
+    drawable(Shape::Sphere(Sphere { radius }), x)
 }
 
 fn ground() -> Drawable {
-    Drawable { color: STATIC_COLOR, ..drawable(Shape::HalfSpace { normal: Vec3::y() }, [0.0; 3]) }
+    Drawable { color: STATIC_COLOR, ..drawable(Shape::HalfSpace(HalfSpace { normal: Vec3::y() }), [0.0; 3]) }
 }
 
 fn size(width: u32, height: u32) -> RenderOptions {
@@ -43,7 +45,7 @@ fn frame(bodies: &[Drawable]) -> Frame {
 
 fn renderer(bodies: &[Drawable], statics: &[Drawable], options: RenderOptions) -> Renderer {
     let bodies = bodies.iter().cloned().enumerate().map(|(i, body)| (BodyId(i as u32), body)).collect();
-    Renderer::from_parts(bodies, statics.to_vec(), options).unwrap()
+    renderer_of(bodies, statics.to_vec(), options).unwrap()
 }
 
 fn picture(bodies: &[Drawable], statics: &[Drawable], options: RenderOptions) -> Image {
@@ -55,13 +57,13 @@ fn busy_scene() -> (Vec<Drawable>, Vec<Drawable>) {
     let mut bodies: Vec<Drawable> = (0..60)
         .map(|i| ball([f64::from(i % 5) - 2.0, 0.5 + f64::from(i / 25), f64::from(i / 5 % 5) - 2.0], 0.45))
         .collect();
-    bodies.push(drawable(Shape::Box { half: Vec3::new(0.5, 0.3, 0.4) }, [0.0, 4.0, 0.0]));
-    bodies.push(drawable(Shape::Capsule { radius: 0.3, half_height: 0.4 }, [1.5, 4.0, 0.0]));
-    bodies.push(drawable(Shape::Cylinder { radius: 0.3, half_height: 0.4 }, [-1.5, 4.0, 0.0]));
-    bodies.push(drawable(Shape::Ring { radius: 0.5, tube: 0.1 }, [0.0, 5.0, 0.0]));
+    bodies.push(drawable(Shape::Box(Cuboid { half: Vec3::new(0.5, 0.3, 0.4) }), [0.0, 4.0, 0.0]));
+    bodies.push(drawable(Shape::Capsule(Capsule { radius: 0.3, half_height: 0.4 }), [1.5, 4.0, 0.0]));
+    bodies.push(drawable(Shape::Cylinder(Cylinder { radius: 0.3, half_height: 0.4 }), [-1.5, 4.0, 0.0]));
+    bodies.push(drawable(Shape::Ring(Ring { radius: 0.5, tube: 0.1 }), [0.0, 5.0, 0.0]));
     let wall = |x: [f64; 3], half: [f64; 3]| Drawable {
         color: STATIC_COLOR,
-        ..drawable(Shape::Box { half: half.into() }, x)
+        ..drawable(Shape::Box(Cuboid { half: half.into() }), x)
     };
     let statics = vec![
         wall([4.0, 2.0, 0.0], [1.0, 4.0, 5.0]),
@@ -92,7 +94,7 @@ fn bodies_may_be_listed_in_any_order() {
     let expected = picture(&bodies, &statics, size(120, 68));
     let mut listed: Vec<_> = bodies.iter().cloned().enumerate().map(|(i, b)| (BodyId(i as u32), b)).collect();
     listed.reverse();
-    let turned = Renderer::from_parts(listed, statics, size(120, 68)).unwrap();
+    let turned = renderer_of(listed, statics, size(120, 68)).unwrap();
     assert!(turned.render(&frame(&bodies)) == expected);
 }
 
@@ -123,7 +125,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn a_ball_anywhere_has_the_place_and_the_size_of_a_pinhole_picture(
+    fn a_ball_anywhere_has_the_position_and_the_size_of_a_pinhole_picture(
         x in -4.0..4.0, y in -1.5..1.5, radius in 0.4..1.2,
     ) {
         let balls = [ball([x, y, 0.0], radius)];
@@ -144,14 +146,14 @@ proptest! {
 
     #[test]
     fn the_camera_shows_every_body_by_itself(
-        places in prop::collection::vec(([-1.0..1.0, 0.0..1.0, -1.0..1.0], 0.02..0.2), 2..12),
+        positions in prop::collection::vec(([-1.0..1.0, 0.0..1.0, -1.0..1.0], 0.02..0.2), 2..12),
         stretch in [0.1..20.0, 0.1..20.0, 0.1..20.0],
     ) {
-        let bodies: Vec<Drawable> = places
+        let bodies: Vec<Drawable> = positions
             .into_iter()
             .map(|(x, radius)| ball([x[0] * stretch[0], x[1] * stretch[1], x[2] * stretch[2]], radius))
             .collect();
-        let view = renderer(&bodies, &[ground()], size(320, 180)).view(&frame(&bodies));
+        let view = view(&renderer(&bodies, &[ground()], size(320, 180)), &frame(&bodies));
         for body in &bodies {
             let (column, row, depth) = view.project(body.x).unwrap();
             let radius = body.shape.bounding_radius() / (depth * view.pixel_size());
@@ -175,7 +177,7 @@ fn shadows_fall_away_from_the_sun() {
         ..size(400, 300)
     };
     let things = renderer(&balls, &[ground()], options);
-    let (view, image) = (things.view(&frame(&balls)), things.render(&frame(&balls)));
+    let (view, image) = (view(&things, &frame(&balls)), things.render(&frame(&balls)));
     let seen = |x: f64, z: f64| brightness(&image, view.project(Vec3::new(x, 0.0, z)).unwrap());
     let (shadow, mirrored) = (seen(0.9, -1.2), seen(-0.9, 1.2));
     assert!(shadow + 60 < mirrored, "shadow {shadow}, other side {mirrored}");
@@ -194,7 +196,7 @@ fn a_closed_box_shows_what_is_in_it() {
 }
 
 #[test]
-fn speed_is_told_by_colour() {
+fn colours_show_speeds() {
     let bodies = [ball([-1.0, 0.0, 0.0], 0.5), ball([1.0, 0.0, 0.0], 0.5)];
     let options = RenderOptions { colors: ColorBy::Speed, ..looking([0.0, 0.0, 10.0], [0.0; 3], 40.0) };
     let at_speed = |speed: f64| {
@@ -223,9 +225,9 @@ fn a_fitted_camera_stays_where_it_is() {
     let mut later = first.clone();
     later.bodies[0].1.x.y = 0.5;
     let mut things = renderer(&bodies, &[ground()], size(160, 90));
-    assert_ne!(things.view(&first), things.view(&later));
+    assert_ne!(view(&things, &first), view(&things, &later));
     things.fit_camera([&first, &later]);
-    assert_eq!(things.view(&first), things.view(&later));
+    assert_eq!(view(&things, &first), view(&things, &later));
 }
 
 #[test]
@@ -242,7 +244,8 @@ fn odd_frames_and_scenes_have_pictures() {
         odd.bodies.push((BodyId(77), BodyState::at_rest(Vec3::zeros())));
         things.render(&odd);
     }
-    for statics in [vec![], vec![ground()], vec![drawable(Shape::Box { half: Vec3::repeat(1e-9) }, [0.0; 3])]]
+    for statics in
+        [vec![], vec![ground()], vec![drawable(Shape::Box(Cuboid { half: Vec3::repeat(1e-9) }), [0.0; 3])]]
     {
         picture(&[], &statics, size(40, 30));
     }
@@ -262,10 +265,9 @@ fn a_scene_and_its_world_are_enough() {
 }
 
 #[test]
-fn wrong_sizes_are_refused() {
+fn wrong_sizes_are_rejected() {
     for (width, height) in [(0, 10), (10, 0), (20_000, 10), (16_384, 16_384)] {
-        let message =
-            Renderer::from_parts(Vec::new(), Vec::new(), size(width, height)).err().unwrap().to_string();
+        let message = renderer_of(Vec::new(), Vec::new(), size(width, height)).err().unwrap().to_string();
         assert!(message.contains(&format!("{width}x{height}")) && message.contains("960x540"), "{message}");
     }
 }
@@ -289,8 +291,8 @@ fn png_files_hold_the_picture() {
     assert_eq!(read_png(&path), (61, 35, image.bytes().to_vec()));
 }
 
-/// Plays an animation: all pictures as red, green and blue, and their delays.
-fn play(path: &Path) -> Vec<(Vec<u8>, u16)> {
+/// Reads an animation: all pictures as red, green and blue, and their delays.
+fn read_gif(path: &Path) -> Vec<(Vec<u8>, u16)> {
     let mut options = gif::DecodeOptions::new();
     options.set_color_output(gif::ColorOutput::RGBA);
     let mut reader = options.read_info(std::fs::File::open(path).unwrap()).unwrap();
@@ -309,7 +311,7 @@ fn play(path: &Path) -> Vec<(Vec<u8>, u16)> {
 }
 
 #[test]
-fn gif_files_play_what_was_pushed() {
+fn gif_files_hold_the_pictures_that_were_pushed() {
     let bodies: Vec<Drawable> = (0..12).map(|i| ball([f64::from(i) - 6.0, 0.5, 0.0], 0.45)).collect();
     let mut things = renderer(&bodies, &[ground()], size(96, 54));
     let frames: Vec<Frame> = (0..7)
@@ -330,23 +332,23 @@ fn gif_files_play_what_was_pushed() {
     for image in &shown {
         writer.push(image.clone()).unwrap();
     }
-    // The same picture again: nothing to write, but it has its time.
+    // The same picture again: no pixels to write, but a delay.
     writer.push(shown[3].clone()).unwrap();
     assert_eq!(writer.len(), 5);
     writer.finish().unwrap();
-    let played = play(&path);
-    assert_eq!(played.iter().map(|(_, delay)| *delay).collect::<Vec<_>>(), [3, 4, 3, 3, 4]);
-    for (k, (canvas, _)) in played.iter().enumerate() {
+    let decoded = read_gif(&path);
+    assert_eq!(decoded.iter().map(|(_, delay)| *delay).collect::<Vec<_>>(), [3, 4, 3, 3, 4]);
+    for (k, (canvas, _)) in decoded.iter().enumerate() {
         let image = &shown[k.min(3)];
         let errors = canvas.iter().zip(image.bytes()).map(|(a, b)| f64::from(a.abs_diff(*b)));
         let mean = errors.sum::<f64>() / canvas.len() as f64;
         assert!(mean < 3.0, "picture {k} is off by {mean} on average");
     }
-    assert_eq!(played[3].0, played[4].0);
+    assert_eq!(decoded[3].0, decoded[4].0);
 }
 
 #[test]
-fn an_animation_that_changes_its_colours_gets_new_ones() {
+fn an_animation_that_changes_its_colours_gets_a_new_palette() {
     let solid = |color: [u8; 3]| {
         let bodies = [Drawable { color, ..ball([0.0; 3], 1.0) }];
         picture(&bodies, &[], looking([0.0, 0.0, 4.0], [0.0; 3], 40.0))
@@ -359,7 +361,7 @@ fn an_animation_that_changes_its_colours_gets_new_ones() {
         writer.push(image).unwrap();
     }
     writer.finish().unwrap();
-    for ((canvas, _), image) in play(&path).iter().zip(&images) {
+    for ((canvas, _), image) in read_gif(&path).iter().zip(&images) {
         let errors = canvas.iter().zip(image.bytes()).map(|(a, b)| f64::from(a.abs_diff(*b)));
         assert!(errors.sum::<f64>() / (canvas.len() as f64) < 3.0);
     }

@@ -27,7 +27,7 @@ fn corner(size: f64) -> Vec<[f64; 3]> {
 }
 
 /// Checks field and message of the error after an edit of a scene that is right.
-fn assert_refused(edit: impl Fn(&mut Scene), field: &str, message: &str) {
+fn assert_rejected(edit: impl Fn(&mut Scene), field: &str, message: &str) {
     let mut edited = scene();
     edit(&mut edited);
     let error = edited.validate().expect_err(field);
@@ -45,8 +45,8 @@ fn assert_accepted(edit: impl Fn(&mut Scene)) {
 
 #[test]
 fn numbers_of_the_scene_have_ranges() {
-    type BodyIndex = fn(&mut Scene) -> &mut f64;
-    let places: &[(&str, BodyIndex, &[f64], &[f64])] = &[
+    type Field = fn(&mut Scene) -> &mut f64;
+    let fields: &[(&str, Field, &[f64], &[f64])] = &[
         ("seconds", |s| &mut s.seconds, &[1e-9, 1e6], &[0.0, -1.0, 1.1e6]),
         ("ticks_per_second", |s| &mut s.ticks_per_second, &[1.0, 1e6], &[0.0, 0.99, 1.1e6, -240.0]),
         ("gravity[1]", |s| &mut s.gravity[1], &[0.0, -1e4, 1e4], &[]),
@@ -69,17 +69,17 @@ fn numbers_of_the_scene_have_ranges() {
         ("static[1].position[0]", |s| &mut s.statics[1].position[0], &[-1e9], &[]),
         ("static[1].position", |s| &mut s.statics[1].position[0], &[], &[-1.1e9]),
     ];
-    for (field, place, right, wrong) in places {
+    for (name, field, right, wrong) in fields {
         for value in *right {
-            assert_accepted(|scene| *place(scene) = *value);
+            assert_accepted(|scene| *field(scene) = *value);
         }
         for value in *wrong {
-            assert_refused(|scene| *place(scene) = *value, field, "");
+            assert_rejected(|scene| *field(scene) = *value, name, "");
         }
         // Vectors name the component that is not finite; their own name stands for their length.
         if !right.is_empty() {
             for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-                assert_refused(|scene| *place(scene) = value, field, "write a finite number");
+                assert_rejected(|scene| *field(scene) = value, name, "write a finite number");
             }
         }
     }
@@ -102,10 +102,10 @@ fn whole_numbers_have_ranges() {
         let edited = Scene { ticks_per_frame: value, ..scene() };
         assert_eq!(edited.validate().map_err(|e| e.field).is_ok(), right, "{value}");
     }
-    assert_refused(|s| s.response.iterations = 0, "response.iterations", "from 1.0 to 1000.0");
-    assert_refused(|s| s.response.iterations = 1001, "response.iterations", "");
-    assert_refused(|s| s.response.rounds = 0, "response.rounds", "");
-    assert_refused(|s| s.response.rounds = 65, "response.rounds", "");
+    assert_rejected(|s| s.response.iterations = 0, "response.iterations", "from 1.0 to 1000.0");
+    assert_rejected(|s| s.response.iterations = 1001, "response.iterations", "");
+    assert_rejected(|s| s.response.rounds = 0, "response.rounds", "");
+    assert_rejected(|s| s.response.rounds = 65, "response.rounds", "");
     assert_accepted(|s| s.response.rounds = 64);
 }
 
@@ -122,8 +122,8 @@ fn sizes_have_ranges() {
     ];
     for (name, make) in shapes {
         for wrong in [0.0, -1.0, 0.9e-6, 1.1e6, f64::NAN, f64::INFINITY] {
-            assert_refused(|s| s.bodies[1].shape = make(wrong), &format!("body[1].shape.{name}"), "");
-            assert_refused(|s| s.statics[0].shape = make(wrong), &format!("static[0].shape.{name}"), "");
+            assert_rejected(|s| s.bodies[1].shape = make(wrong), &format!("body[1].shape.{name}"), "");
+            assert_rejected(|s| s.statics[0].shape = make(wrong), &format!("static[0].shape.{name}"), "");
         }
         for right in [1e-6, 1e6] {
             assert_accepted(|s| s.bodies[1].shape = make(right));
@@ -135,54 +135,54 @@ fn sizes_have_ranges() {
 fn a_ring_has_a_hole() {
     let ring = |radius, tube| move |s: &mut Scene| s.bodies[1].shape = Shape::Ring { radius, tube };
     for wrong in [0.0, -1.0, 0.9e-6, 1.1e6, f64::NAN] {
-        assert_refused(ring(wrong, 0.1), "body[1].shape.ring.radius", "");
-        assert_refused(ring(1.0, wrong), "body[1].shape.ring.tube", "");
+        assert_rejected(ring(wrong, 0.1), "body[1].shape.ring.radius", "");
+        assert_rejected(ring(1.0, wrong), "body[1].shape.ring.tube", "");
     }
-    assert_refused(ring(0.5, 0.5), "body[1].shape.ring.tube", "less than `radius`, which is 0.5");
-    assert_refused(ring(0.5, 0.7), "body[1].shape.ring.tube", "middle of the tube");
+    assert_rejected(ring(0.5, 0.5), "body[1].shape.ring.tube", "less than `radius`, which is 0.5");
+    assert_rejected(ring(0.5, 0.7), "body[1].shape.ring.tube", "middle of the tube");
     assert_accepted(ring(0.5, 0.49));
 }
 
 #[test]
-fn unit_vectors_must_be_unit_and_the_right_one_is_told() {
+fn unit_vectors_must_be_unit_and_the_error_gives_the_right_one() {
     let turned = |s: &mut Scene, q: [f64; 4]| s.bodies[0].orientation = q;
-    assert_refused(
+    assert_rejected(
         |s| turned(s, [0.0, 0.0, 3.0, 4.0]),
         "body[0].orientation",
         "length 5.0, not 1; write [0.0, 0.0, 0.6, 0.8]",
     );
-    assert_refused(
+    assert_rejected(
         |s| turned(s, [0.0, 0.0, 0.0, 1e300]),
         "body[0].orientation",
         "write [0.0, 0.0, 0.0, 1.0]",
     );
-    assert_refused(
+    assert_rejected(
         |s| turned(s, [0.0, 0.0, 0.0, 1e-300]),
         "body[0].orientation",
         "write [0.0, 0.0, 0.0, 1.0]",
     );
-    assert_refused(|s| turned(s, [0.0; 4]), "body[0].orientation", "is zero; write a unit one");
-    assert_refused(|s| turned(s, [0.0, f64::NAN, 0.0, 1.0]), "body[0].orientation[1]", "finite");
-    assert_refused(|s| turned(s, [0.0, 0.0, 0.0, 1.0 + 2e-6]), "body[0].orientation", "not 1");
+    assert_rejected(|s| turned(s, [0.0; 4]), "body[0].orientation", "is zero; write a unit one");
+    assert_rejected(|s| turned(s, [0.0, f64::NAN, 0.0, 1.0]), "body[0].orientation[1]", "finite");
+    assert_rejected(|s| turned(s, [0.0, 0.0, 0.0, 1.0 + 2e-6]), "body[0].orientation", "not 1");
     assert_accepted(|s| turned(s, [0.0, 0.0, 0.0, 1.0 - 0.9e-6]));
     let half_space = |s: &mut Scene, normal: [f64; 3]| s.statics[0].shape = Shape::HalfSpace { normal };
-    assert_refused(
+    assert_rejected(
         |s| half_space(s, [0.0, 2.0, 0.0]),
         "static[0].shape.half_space.normal",
         "write [0.0, 1.0, 0.0]",
     );
-    assert_refused(|s| half_space(s, [0.0; 3]), "static[0].shape.half_space.normal", "is zero");
+    assert_rejected(|s| half_space(s, [0.0; 3]), "static[0].shape.half_space.normal", "is zero");
 }
 
 #[test]
 fn names_are_unique_over_bodies_and_statics() {
     let name = |name: &str| Some(name.to_owned());
-    assert_refused(
+    assert_rejected(
         |s| (s.bodies[0].name, s.bodies[1].name) = (name("a"), name("a")),
         "body[1].name",
         "`a` is also the name of body[0]",
     );
-    assert_refused(
+    assert_rejected(
         |s| (s.bodies[0].name, s.statics[1].name) = (name("a"), name("a")),
         "static[1].name",
         "also the name of body[0]",
@@ -192,22 +192,22 @@ fn names_are_unique_over_bodies_and_statics() {
 
 #[test]
 fn ids_are_unique_per_kind_given_or_not() {
-    assert_refused(
+    assert_rejected(
         |s| s.bodies[0].id = Some(1),
         "body[1].id",
-        "has the id 1, its place in the list, and so has body[0]",
+        "has the id 1, its index in the list, and so has body[0]",
     );
-    assert_refused(
+    assert_rejected(
         |s| s.statics[1].id = Some(0),
         "static[1].id",
-        "and so has static[0], its place in the list",
+        "and so has static[0], its index in the list",
     );
-    assert_refused(
+    assert_rejected(
         |s| (s.bodies[0].id, s.bodies[1].id) = (Some(9), Some(9)),
         "body[1].id",
         "give every element an id of its own",
     );
-    assert_refused(|s| s.bodies[1].id = Some(1 << 31), "body[1].id", "use a number from 0 to 2147483647");
+    assert_rejected(|s| s.bodies[1].id = Some(1 << 31), "body[1].id", "use a number from 0 to 2147483647");
     assert_accepted(|s| s.bodies[1].id = Some((1 << 31) - 1));
     assert_accepted(|s| (s.bodies[0].id, s.bodies[1].id) = (Some(1), Some(0)));
     assert_accepted(|s| (s.bodies[0].id, s.statics[0].id) = (Some(5), Some(5)));
@@ -215,22 +215,22 @@ fn ids_are_unique_per_kind_given_or_not() {
 
 #[test]
 fn materials_exist_and_their_colours_are_colours() {
-    assert_refused(
+    assert_rejected(
         |s| s.bodies[1].material = "wod".into(),
         "body[1].material",
         "no material `wod`; did you mean `wood`?",
     );
-    assert_refused(
+    assert_rejected(
         |s| s.statics[0].material = "steel".into(),
         "static[0].material",
         "use one of `default`, `wood`",
     );
-    assert_refused(
+    assert_rejected(
         |s| s.materials.get_mut("wood").unwrap().color = Some("brown".into()),
         "materials.wood.color",
         "`brown` is not a colour; write it as `#rrggbb`",
     );
-    assert_refused(
+    assert_rejected(
         |s| drop(s.materials.insert("my wood".into(), Material { density: 0.0, ..Material::default() })),
         "materials.\"my wood\".density",
         "is 0.0",
@@ -240,29 +240,29 @@ fn materials_exist_and_their_colours_are_colours() {
 #[test]
 fn some_shapes_cannot_move_and_something_must() {
     let plane = Shape::HalfSpace { normal: [0.0, 1.0, 0.0] };
-    assert_refused(|s| s.bodies[0].shape = plane.clone(), "body[0].shape", "a half-space cannot move");
-    assert_refused(|s| s.bodies[0].shape = triangle(), "body[0].shape", "a mesh cannot move; use a hull");
-    assert_refused(|s| s.bodies.clear(), "body", "there is nothing that moves");
+    assert_rejected(|s| s.bodies[0].shape = plane.clone(), "body[0].shape", "a half-space cannot move");
+    assert_rejected(|s| s.bodies[0].shape = triangle(), "body[0].shape", "a mesh cannot move; use a hull");
+    assert_rejected(|s| s.bodies.clear(), "body", "there is nothing that moves");
 }
 
 #[test]
 fn hulls_must_have_a_volume() {
     let hull = |s: &mut Scene, points: Vec<[f64; 3]>| s.bodies[0].shape = Shape::Hull { points };
     let field = "body[0].shape.hull.points";
-    assert_refused(|s| hull(s, corner(1.0)[..3].to_vec()), field, "there are 3 points; use 4 to 4096");
-    assert_refused(|s| hull(s, vec![[1.0; 3]; 4097]), field, "there are 4097 points");
-    assert_refused(|s| hull(s, vec![[1.0; 3]; 8]), field, "they span only 0e0 m");
-    assert_refused(
+    assert_rejected(|s| hull(s, corner(1.0)[..3].to_vec()), field, "there are 3 points; use 4 to 4096");
+    assert_rejected(|s| hull(s, vec![[1.0; 3]; 4097]), field, "there are 4097 points");
+    assert_rejected(|s| hull(s, vec![[1.0; 3]; 8]), field, "they span only 0e0 m");
+    assert_rejected(
         |s| hull(s, (0..9).map(|i| [f64::from(i), f64::from(2 * i), 1.0]).collect()),
         field,
         "one line",
     );
     let square = |z: f64| vec![[0.0, 0.0, z], [1.0, 0.0, 2.0 * z], [0.0, 1.0, 0.0], [1.0, 1.0, 3.0 * z]];
-    assert_refused(|s| hull(s, square(0.0)), field, "one plane");
-    assert_refused(|s| hull(s, corner(1e-7)), field, "they span only");
-    assert_refused(|s| hull(s, corner(1e7)), "body[0].shape.hull.points[1]", "stay below 1e6 m");
-    assert_refused(|s| hull(s, corner(f64::NAN)), "body[0].shape.hull.points[1][0]", "finite");
-    assert_refused(
+    assert_rejected(|s| hull(s, square(0.0)), field, "one plane");
+    assert_rejected(|s| hull(s, corner(1e-7)), field, "they span only");
+    assert_rejected(|s| hull(s, corner(1e7)), "body[0].shape.hull.points[1]", "stay below 1e6 m");
+    assert_rejected(|s| hull(s, corner(f64::NAN)), "body[0].shape.hull.points[1][0]", "finite");
+    assert_rejected(
         |s| {
             (s.bodies[0].shape, s.bodies[0].name) = (Shape::Hull { points: corner(1e-6)[..2].to_vec() }, None)
         },
@@ -281,36 +281,36 @@ fn meshes_must_have_a_surface() {
     };
     let corners = corner(1.0);
     let field = "static[1].shape.mesh.triangles";
-    assert_refused(|s| with(s, &corners, &[]), field, "the mesh has no triangles");
-    assert_refused(
+    assert_rejected(|s| with(s, &corners, &[]), field, "the mesh has no triangles");
+    assert_rejected(
         |s| with(s, &corners, &[[0, 1, 2], [0, 1, 4]]),
         &format!("{field}[1]"),
         "names vertex 4 of 4",
     );
-    assert_refused(|s| with(s, &corners, &[[0, 1, 1], [2, 2, 2]]), field, "no triangle has an area");
-    assert_refused(
+    assert_rejected(|s| with(s, &corners, &[[0, 1, 1], [2, 2, 2]]), field, "no triangle has an area");
+    assert_rejected(
         |s| with(s, &corner(1e7), &[[0, 1, 2]]),
         "static[1].shape.mesh.vertices[1]",
         "stay below 1e6 m",
     );
-    assert_refused(
+    assert_rejected(
         |s| with(s, &corner(f64::INFINITY), &[[0, 1, 2]]),
         "static[1].shape.mesh.vertices[1][0]",
         "is inf; write a finite number",
     );
     assert_accepted(|s| with(s, &corners, &[[0, 1, 1], [0, 1, 2]]));
     let unread = Shape::Mesh { file: Some("a.obj".into()), vertices: vec![], triangles: vec![] };
-    assert_refused(
+    assert_rejected(
         |s| s.statics[1].shape = unread.clone(),
         "static[1].shape.mesh.file",
         "read the scene with",
     );
     let both = Shape::Mesh { file: Some("a.obj".into()), vertices: corner(1.0), triangles: vec![[0, 1, 2]] };
-    assert_refused(|s| s.statics[1].shape = both.clone(), "static[1].shape.mesh.file", "keep one of them");
+    assert_rejected(|s| s.statics[1].shape = both.clone(), "static[1].shape.mesh.file", "keep one of them");
 }
 
 #[test]
-fn large_meshes_are_refused() {
+fn large_meshes_are_rejected() {
     let too_many = vec![[0, 1, 2]; 10_000_001];
     let mut large = scene();
     large.statics.push(StaticObject::new(mesh(corner(1.0), too_many), [0.0; 3]));

@@ -1,4 +1,4 @@
-//! Scene files: what is read, what is rejected, and how that is explained.
+//! Scene files: reading them, rejecting wrong ones, and error messages.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn an_example_is_read_as_written() {
 }
 
 /// Checks field, problem and fix of the error for a text.
-fn assert_refused(text: &str, format: SceneFormat, field: &str, problem: &str, fix: &str) {
+fn assert_rejected(text: &str, format: SceneFormat, field: &str, problem: &str, fix: &str) {
     let error = parse(text, format).expect_err(text);
     assert_eq!(error.field, field, "{text}\n{error}");
     assert!(error.problem.contains(problem), "{text}\n{error}");
@@ -42,6 +42,7 @@ fn assert_refused(text: &str, format: SceneFormat, field: &str, problem: &str, f
 
 const BALL: &str = "[[body]]\nshape = { sphere = { radius = 1 } }\n";
 
+// Long: one table of wrong files and what is said of each.
 #[test]
 fn toml_errors_name_field_line_and_fix() {
     let second = |line: &str| format!("{BALL}[[body]]\n{line}\n");
@@ -136,7 +137,7 @@ fn toml_errors_name_field_line_and_fix() {
             "list of triangles",
         ),
     ] {
-        assert_refused(&text, SceneFormat::Toml, field, problem, fix);
+        assert_rejected(&text, SceneFormat::Toml, field, problem, fix);
     }
 }
 
@@ -176,7 +177,7 @@ fn json_errors_name_field_line_and_fix() {
         (String::new(), "line 1", "is not JSON", ""),
         ("\"seconds\"".into(), "scene", "expected a table", "anachron scene"),
     ] {
-        assert_refused(&text, SceneFormat::Json, field, problem, fix);
+        assert_rejected(&text, SceneFormat::Json, field, problem, fix);
     }
 }
 
@@ -227,9 +228,9 @@ const TRIANGLE: &[u8] = b"v 0 0 0\nv 1 0 0\nv 0 0 1\nf 1 3 2\n";
 
 #[test]
 fn meshes_are_read_from_beside_the_scene() {
-    for (file, place) in [("a.obj", "scenes/a.obj"), ("sub/a.obj", "scenes/sub/a.obj"), ("../a.obj", "a.obj")]
+    for (file, path) in [("a.obj", "scenes/a.obj"), ("sub/a.obj", "scenes/sub/a.obj"), ("../a.obj", "a.obj")]
     {
-        let scene = load_with(&with_mesh(file), &[(place, TRIANGLE)]).unwrap();
+        let scene = load_with(&with_mesh(file), &[(path, TRIANGLE)]).unwrap();
         let vertices = vec![[0.0; 3], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]];
         assert_eq!(scene.statics[0].shape, Shape::Mesh { file: None, vertices, triangles: vec![[0, 2, 1]] });
     }
@@ -270,7 +271,7 @@ fn one_mesh_file_used_often_cannot_fill_the_memory() {
 }
 
 #[test]
-fn files_that_are_no_scenes_are_refused() {
+fn files_that_are_no_scenes_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let told = |name: &str, content: Option<&[u8]>| {
         let path = folder.path().join(name);

@@ -154,7 +154,7 @@ fn any_joint() -> impl Strategy<Value = Joint> {
         .prop_map(|(kind, (a, b), point, axis, collide)| Joint { kind, a, b, point, axis, collide })
 }
 
-/// A mistake in a text: some bytes replaced, removed, repeated_events, or replaced by something that looks right.
+/// A mistake in a text: some bytes replaced, removed, repeated, or replaced by something that looks right.
 fn mutated(text: &str, edits: &[(usize, u8, u8)]) -> Vec<u8> {
     const TOKENS: &[&str] = &[
         "nan",
@@ -182,8 +182,8 @@ fn mutated(text: &str, edits: &[(usize, u8, u8)]) -> Vec<u8> {
         "id = 4294967295",
     ];
     let mut bytes = text.as_bytes().to_vec();
-    for (place, kind, value) in edits {
-        let at = place % (bytes.len() + 1);
+    for (offset, kind, value) in edits {
+        let at = offset % (bytes.len() + 1);
         let end = (at + usize::from(*value)).min(bytes.len());
         match kind % 5 {
             0 if at < bytes.len() => bytes[at] ^= value,

@@ -1,5 +1,5 @@
-//! Evaluating flights and looking for touches of balls allocates nothing: it is done for every body at every
-//! tick, or for every pair that comes near.
+//! Evaluating flights and looking for contacts of balls allocates nothing: it is done for every body at every tick, or
+//! for every pair that comes near.
 #![allow(unsafe_code, reason = "an allocator that counts cannot be written without")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -9,7 +9,7 @@ use std::hint::black_box;
 use anachron::internals::physics::{Flight, FlightCursor, World, first_touch, touching, touching_static};
 use anachron::scene::{Body, Scene, Shape};
 
-use crate::laws::{ball, lvt_min, scene, walls, weightless};
+use crate::laws::{ball, floor, scene, walls, weightless};
 
 /// The system's allocator, and how often each thread has asked it for memory.
 struct Counting;
@@ -23,12 +23,12 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // A thread that is ending has no counter any more; nothing is measured there.
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps the promises of `alloc`.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the promises of `dealloc`.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -101,7 +101,7 @@ fn first_touches_of_balls_allocate_nothing() {
                 first_touch(&world, a, b, 0, 480)
             });
         });
-        assert!(met[0].is_some() && met[1].is_none(), "one meets, one does not: {met:?}");
+        assert!(met[0].is_some() && met[1].is_none(), "one touches, one does not: {met:?}");
         assert_eq!(count, 0);
     }
 }
@@ -111,7 +111,7 @@ fn the_touching_predicate_of_balls_allocates_nothing() {
     let mut scene = scene(0.3, 0.5);
     scene.bodies = vec![ball(0.5, [0.0, 0.5, 0.0]), ball(0.5, [0.999, 0.5, 0.0])];
     scene.statics = walls(3.0);
-    scene.statics.push(lvt_min());
+    scene.statics.push(floor());
     let world = world(&scene);
     let mut touches = 0;
     let count = allocations_of(|| {

@@ -8,7 +8,7 @@ use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
 use proptest::prelude::*;
 
 use crate::laws::{
-    G, ball, cube, every_tick, flat_mesh, lvt_min, orientation, run, scene, slab, turned, weightless,
+    G, ball, cube, every_tick, flat_mesh, floor, orientation, run, scene, slab, turned, weightless,
 };
 
 /// Two balls of unequal size and density on a line along `along`, a metre apart, flying at each other.
@@ -59,13 +59,15 @@ fn clay_balls_move_on_together() {
     }
 }
 
-/// What a ball of a pair did between two ticks, seen from the other.
+/// What the first ball of a pair did between two ticks, relative to the other.
 struct Blow {
-    /// Impulse on the first ball along the normal and along the surface.
+    /// Impulse on the first ball along the normal, N s.
     normal_impulse: f64,
+    /// Impulse on the first ball along the surface, N s.
     tangent_impulse: Vec3,
-    /// Velocity of the touching points along the normal and along the surface, before and after.
+    /// Velocity of the touching points along the normal, before and after, m/s.
     speed: [f64; 2],
+    /// Velocity of the touching points along the surface, before and after, m/s.
     slip: [Vec3; 2],
 }
 
@@ -96,7 +98,7 @@ fn vector(size: f64) -> impl Strategy<Value = Vec3> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Two spinning balls meet off centre: restitution along the normal, friction within Coulomb's cone, on its
+    /// Two spinning balls collide off centre: restitution along the normal, friction within Coulomb's cone, on its
     /// rim as long as they slide, and always against the sliding.
     #[test]
     fn oblique_collisions_obey_coulombs_cone(
@@ -138,7 +140,7 @@ fn sliding_ball(mu: f64, v: f64, w: f64) -> Scene {
 
 #[test]
 fn a_sliding_ball_comes_to_roll_at_five_sevenths_of_its_speed() {
-    for ground in [lvt_min(), slab(), flat_mesh(50, 1.0)] {
+    for ground in [floor(), slab(), flat_mesh(50, 1.0)] {
         // Without spin, with back spin (it rolls more slowly, or even back) and with top spin.
         for (mu, v, w) in [
             (0.1, 2.0, 0.0),
@@ -152,7 +154,7 @@ fn a_sliding_ball_comes_to_roll_at_five_sevenths_of_its_speed() {
             scene.statics.push(ground.clone());
             let (_, last) = run(&scene);
             let state = last.bodies[0].1;
-            // Angular momentum about a point of the lvt_min is kept: v + 2/5 r w is.
+            // Angular momentum about a point of the floor is kept: v + 2/5 r w is.
             let rolling = 5.0 / 7.0 * (v - 0.4 * 0.5 * w);
             assert!(
                 (state.v.x - rolling).abs() < 0.01 * rolling.abs().max(0.1),
@@ -160,7 +162,7 @@ fn a_sliding_ball_comes_to_roll_at_five_sevenths_of_its_speed() {
                 state.v.x
             );
             assert!((state.v.x + 0.5 * state.w.z).abs() < 1e-9, "it still slips");
-            assert!((state.x.y - 0.5).abs() < 1e-4 && state.v.y.abs() < 1e-6, "it left the lvt_min");
+            assert!((state.x.y - 0.5).abs() < 1e-4 && state.v.y.abs() < 1e-6, "it left the floor");
         }
     }
 }
@@ -169,7 +171,7 @@ fn a_sliding_ball_comes_to_roll_at_five_sevenths_of_its_speed() {
 fn a_sliding_ball_slides_as_long_as_it_should() {
     let (mu, v) = (0.2, 4.0);
     let mut scene = sliding_ball(mu, v, 0.0);
-    scene.statics.push(lvt_min());
+    scene.statics.push(floor());
     let rolls_after = 2.0 * v / (7.0 * mu * G);
     let ticks = every_tick(&scene);
     let slip = |s: &BodyState| s.v.x + 0.5 * s.w.z;
@@ -230,7 +232,7 @@ fn a_box_slides_exactly_when_friction_is_below_the_tangent() {
 #[test]
 fn a_pushed_box_stops_where_friction_says() {
     let (mu, v) = (0.3, 3.0);
-    for ground in [lvt_min(), slab()] {
+    for ground in [floor(), slab()] {
         let mut scene = scene(mu, 0.0);
         scene.seconds = 2.0;
         scene.statics.push(ground);

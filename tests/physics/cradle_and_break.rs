@@ -5,7 +5,7 @@ use anachron::internals::physics::World;
 use anachron::internals::physics::energy::Totals;
 use anachron::scene::Scene;
 
-use crate::laws::{ball, lvt_min, run, run_with, scenario, scene, totals, weightless};
+use crate::laws::{ball, floor, run, run_with, scenario, scene, totals, weightless};
 
 const SPEED: f64 = 2.0;
 const RESTING: usize = 5;
@@ -49,11 +49,11 @@ fn a_cradle_that_rests_on_a_floor_passes_on_what_comes_in() {
     for incoming in 1..=3 {
         for gap in [1e-6, 0.0, -1e-6] {
             let mut scene = cradle(scene(0.0, 1.0), incoming, gap);
-            scene.statics.push(lvt_min());
+            scene.statics.push(floor());
             let (_, last) = run(&scene);
             assert_passed_on(&last, incoming, 1e-3, &format!("{incoming} in, gaps of {gap:e}"));
             for (_, state) in &last.bodies {
-                assert!((state.x.y - 0.5).abs() < 1e-4, "a ball left the lvt_min");
+                assert!((state.x.y - 0.5).abs() < 1e-4, "a ball left the floor");
             }
         }
     }
@@ -95,8 +95,8 @@ fn rack(mut scene: Scene) -> Scene {
     scene.seconds = 2.0;
     scene.bodies.push(ball(0.5, [-3.0, 0.5, 0.07]).moving([8.0, 0.0, 0.0]));
     for row in 0..5 {
-        for place in 0..=row {
-            let (x, z) = (f64::from(row) * 0.75f64.sqrt(), f64::from(place) - f64::from(row) * 0.5);
+        for column in 0..=row {
+            let (x, z) = (f64::from(row) * 0.75f64.sqrt(), f64::from(column) - f64::from(row) * 0.5);
             scene.bodies.push(ball(0.5, [x, 0.5, z]));
         }
     }
@@ -123,13 +123,13 @@ fn a_break_keeps_energy_momentum_and_angular_momentum() {
 #[test]
 fn a_break_on_a_floor_hardly_loses_energy() {
     let mut scene = rack(scene(0.0, 1.0));
-    scene.statics.push(lvt_min());
+    scene.statics.push(floor());
     let world = World::new(&scene).expect("the scene is valid");
     let mut energies = Vec::new();
     run_with(&scene, |frame| energies.push(Totals::of_frame(&world, frame)));
     let (first, last) = (energies[0], energies[energies.len() - 1]);
     let drift = (last.energy() - first.energy()) / first.kinetic;
-    println!("break on a lvt_min: dE {drift:e}");
+    println!("break on a floor: dE {drift:e}");
     assert!(drift.abs() < 1e-3 && drift < 1e-6);
 }
 

@@ -1,11 +1,11 @@
-//! Elastic bodies keep their energy, and closed systems their momentum, for as long as anybody watches.
+//! Elastic bodies keep their energy, and closed systems their momentum, for the whole run.
 
 use anachron::internals::physics::World;
 use anachron::internals::physics::energy::Totals;
 use anachron::scene::{Body, Scene, Shape};
 use proptest::prelude::*;
 
-use crate::laws::{Random, ball, lvt_min, orientation, run, scenario, scene, totals, walls, weightless};
+use crate::laws::{Random, ball, floor, orientation, run, scenario, scene, totals, walls, weightless};
 
 /// The largest departure from the first of these energies, as a share of it.
 fn energy_drift(totals: &[Totals]) -> f64 {
@@ -53,7 +53,7 @@ fn elastic_boxes_of_balls_keep_their_energy() {
 fn one_ball_bounces_for_ten_seconds_without_loss() {
     let mut scene = scene(0.0, 1.0);
     scene.seconds = 10.0;
-    scene.statics.push(lvt_min());
+    scene.statics.push(floor());
     scene.bodies.push(ball(0.5, [0.0, 2.5, 0.0]));
     let world = World::new(&scene).unwrap();
     let potential_at_floor = world.bodies[0].mass * crate::laws::G * 0.5;
@@ -80,10 +80,10 @@ fn elastic_balls_under_gravity_nearly_keep_their_energy() {
 /// Bodies of a shape on a lattice in a closed cube, turned at random, flying and spinning.
 fn lattice(shape: impl Fn(&mut Random) -> Shape, side: u32, pitch: f64, seed: u64) -> Vec<Body> {
     let mut random = Random::new(seed);
-    let place = |k: u32| (f64::from(k) - f64::from(side - 1) * 0.5) * pitch;
+    let along = |k: u32| (f64::from(k) - f64::from(side - 1) * 0.5) * pitch;
     let mut bodies = Vec::new();
     for k in 0..side * side * side {
-        let position = [place(k % side), place(k / side % side), place(k / side / side)];
+        let position = [along(k % side), along(k / side % side), along(k / side / side)];
         let mut body = Body::new(shape(&mut random), position).moving(random.vector(4.0).into());
         body.orientation = orientation(random.vector(3.0));
         body.angular_velocity = random.vector(4.0).into();
@@ -137,7 +137,7 @@ fn elastic_solids_in_a_closed_box_keep_their_energy() {
             "{name}: energy drift {drift:e}, worst overlap {:.3}, {} contacts",
             report.tally.max_overlap_m, report.tally.contacts
         );
-        assert!(report.tally.contacts > 100, "{name} hardly meet");
+        assert!(report.tally.contacts > 100, "{name} hardly collide");
         assert!(drift < energy_drift_max, "{name}");
         assert!(report.tally.max_overlap_m < 0.1, "{name}");
     }
@@ -151,7 +151,7 @@ fn closed_systems_keep_momentum_and_angular_momentum() {
             scene.seconds = 2.0;
             scene.bodies = lattice(shape, 4, 1.2, 11);
             for body in &mut scene.bodies {
-                // Towards the middle, so that they meet.
+                // Towards the middle, so that they collide.
                 for axis in 0..3 {
                     body.velocity[axis] -= 2.0 * body.position[axis];
                 }
@@ -161,17 +161,17 @@ fn closed_systems_keep_momentum_and_angular_momentum() {
             let (momentum, angular) = (momentum_drift(&all), angular_drift(&scene, &all));
             let kept = all.last().expect("a run has frames").energy() / all[0].energy();
             println!("{name} mu {mu} e {e}: momentum {momentum:e}, angular {angular:e}, energy kept {kept}");
-            assert!(report.tally.contacts > 100, "{name} hardly meet");
+            assert!(report.tally.contacts > 100, "{name} hardly collide");
             assert!(momentum < 1e-12, "{name}");
-            // Without restitution touches rest, and what overlaps is moved apart.
+            // Without restitution contacts are resting, and overlaps are removed.
             assert!(angular < if e > 0.0 { 1e-12 } else { 1e-3 }, "{name}");
             assert!(kept < 1.0 + 1e-3, "{name}");
         }
     }
 }
 
-/// A cluster of overlapping balls and cubes that move at random.
-fn cluster() -> impl Strategy<Value = Vec<Body>> {
+/// A heap of overlapping balls and cubes that move at random.
+fn heap() -> impl Strategy<Value = Vec<Body>> {
     let vector = |size: f64| prop::array::uniform3(-size..size);
     let shape = prop_oneof![
         (0.2..0.6f64).prop_map(|radius| Shape::Sphere { radius }),
@@ -193,7 +193,7 @@ proptest! {
     /// Without friction and without a warm start no contact, however tangled, makes energy.
     #[test]
     fn energy_never_grows(
-        bodies in cluster(),
+        bodies in heap(),
         e in prop_oneof![Just(0.0), 0.0..=1.0f64, Just(1.0)],
         iterations in 1u32..=4,
     ) {

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use crate::laws::scene;
 
-/// The first touch of two bodies as the definition has it: look at every tick.
+/// The first contact of two bodies by definition: test every tick.
 fn scan(world: &World, a: (&BodyDef, &Flight), b: (&BodyDef, &Flight), from: Tick, to: Tick) -> Option<Tick> {
     let (mut at_a, mut at_b) = (FlightCursor::new(*a.1), FlightCursor::new(*b.1));
     (from..=to).find(|&tick| {
@@ -65,7 +65,7 @@ fn through(world: &World, at: Vec3, v: Vec3, w: Vec3, when: Tick, since: Tick) -
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
-    /// Two balls whose paths pass at a chosen distance, often within a hair of touching.
+    /// Two balls that pass at a chosen distance, often within a hair of touching.
     #[test]
     fn balls_that_pass_or_graze(
         gravity: bool,

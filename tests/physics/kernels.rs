@@ -1,13 +1,14 @@
-//! Our contact kernels against queries written by others, and against what any contact must satisfy.
+//! Our contact kernels against parry's queries, and against what any contact must satisfy.
 
 use anachron::internals::base::math::{Quat, Vec3, from_parry, rotation_exp, to_parry, to_parry_pose};
+use anachron::internals::physics::World;
 use anachron::internals::physics::collision::kernels::{Manifold, Placed, contact};
-use anachron::internals::physics::{Shape, World};
+use anachron::internals::physics::shape::{HalfSpace, Shape};
 use anachron::scene::{self, Body, Scene};
 use parry3d::query;
 use proptest::prelude::*;
 
-/// A shape somewhere, which can be shown to both sides.
+/// A shape at a pose, for our kernels and for parry.
 #[derive(Clone)]
 struct Thing {
     given: scene::Shape,
@@ -70,7 +71,7 @@ fn overlap(a: &Thing, b: &Thing) -> bool {
     found.expect("parry knows the pair").intersecting
 }
 
-fn meet(a: &Thing, b: &Thing) -> Manifold {
+fn touch(a: &Thing, b: &Thing) -> Manifold {
     contact(&a.placed(), &b.placed(), 10.0)
 }
 
@@ -120,8 +121,8 @@ fn pair(
     b: impl Strategy<Value = scene::Shape>,
     gap: std::ops::Range<f64>,
 ) -> impl Strategy<Value = (Thing, Thing)> {
-    let place = (vector(1.0), vector(3.0), vector(3.0), vector(5.0), gap);
-    (a, b, place).prop_filter_map("no direction", |(a, b, (way, turn_a, turn_b, x, gap))| {
+    let poses = (vector(1.0), vector(3.0), vector(3.0), vector(5.0), gap);
+    (a, b, poses).prop_filter_map("no direction", |(a, b, (way, turn_a, turn_b, x, gap))| {
         if way.norm() < 0.1 {
             return None;
         }
@@ -151,7 +152,7 @@ fn check_points(a: &Thing, b: &Thing, manifold: &Manifold, tolerance: f64) -> Re
 
 /// Seen from the other side, the same gap and the opposite normal.
 fn check_symmetry(a: &Thing, b: &Thing, tolerance: f64) -> Result<(), TestCaseError> {
-    let (there, back) = (meet(a, b), meet(b, a));
+    let (there, back) = (touch(a, b), touch(b, a));
     prop_assert!((there.gap() - back.gap()).abs() < tolerance, "{} and {}", there.gap(), back.gap());
     Ok(())
 }
@@ -162,7 +163,7 @@ proptest! {
     /// Balls against everything, apart and overlapping: the gap is the distance of the centre less the radius.
     #[test]
     fn balls_against_everything((a, b) in pair(sphere(), prop_oneof![sphere(), cuboid(), other()], -0.08..0.5)) {
-        let manifold = meet(&a, &b);
+        let manifold = touch(&a, &b);
         prop_assert_eq!(manifold.points().len(), 1);
         let radius = a.shape.bounding_radius();
         let expected = b.signed_distance(a.x) - radius;
@@ -172,16 +173,16 @@ proptest! {
         }
         check_points(&a, &b, &manifold, 1e-9)?;
         check_symmetry(&a, &b, 1e-12)?;
-        // The normal points from the second into the first: that is the way out.
+        // The normal points from the second into the first.
         let out = manifold.points()[0].normal * 1e-3;
-        prop_assert!((meet(&a.moved(out), &b).gap() - manifold.gap() - 1e-3).abs() < 1e-9);
+        prop_assert!((touch(&a.moved(out), &b).gap() - manifold.gap() - 1e-3).abs() < 1e-9);
     }
 
     /// Boxes that overlap a little: moving by the depth along the normal separates them, and no other way out is
     /// shorter.
     #[test]
     fn boxes_that_overlap((a, b) in pair(cuboid(), cuboid(), -0.05..-1e-3), ways in prop::collection::vec(vector(1.0), 20)) {
-        let manifold = meet(&a, &b);
+        let manifold = touch(&a, &b);
         let depth = -manifold.gap();
         prop_assert!(depth > 0.0);
         check_points(&a, &b, &manifold, 1e-9)?;
@@ -201,7 +202,7 @@ proptest! {
     /// Boxes that are apart are not found to overlap.
     #[test]
     fn boxes_that_are_apart((a, b) in pair(cuboid(), cuboid(), 1e-6..0.3)) {
-        prop_assert!(meet(&a, &b).gap() > 0.0);
+        prop_assert!(touch(&a, &b).gap() > 0.0);
     }
 
     /// The rest, which we ask of parry: its manifolds agree with its distances, roughly.
@@ -215,7 +216,7 @@ proptest! {
     /// Boxes on a plane: every corner within reach, or four that span them.
     #[test]
     fn boxes_on_a_plane(shape in cuboid(), turn in vector(3.0), height in -0.02..0.01f64) {
-        let plane = Shape::HalfSpace { normal: Vec3::y() };
+        let plane = Shape::HalfSpace(HalfSpace { normal: Vec3::y() });
         let plane = Placed { shape: &plane, x: Vec3::zeros(), q: Quat::identity() };
         let flying = Thing::new(shape, Vec3::zeros(), turn);
         let lowest = flying.shape.aabb(flying.x, &flying.q).min.y;

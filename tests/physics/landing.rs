@@ -7,11 +7,11 @@ use anachron::internals::physics::energy::Totals;
 use anachron::internals::physics::{World, touching_static};
 use anachron::scene::{Body, Scene, Shape, StaticObject};
 
-use crate::laws::{Random, ball, flat_mesh, lvt_min, orientation, run_with, scene, slab, turned};
+use crate::laws::{Random, ball, flat_mesh, floor, orientation, run_with, scene, slab, turned};
 
 /// What there is to land on, with its top at height 0.
 fn grounds() -> [(&'static str, StaticObject); 3] {
-    [("plane", lvt_min()), ("box", slab()), ("mesh", flat_mesh(20, 1.3))]
+    [("plane", floor()), ("box", slab()), ("mesh", flat_mesh(20, 1.3))]
 }
 
 fn shapes() -> Vec<(&'static str, Shape)> {
@@ -27,7 +27,7 @@ fn shapes() -> Vec<(&'static str, Shape)> {
     ]
 }
 
-/// How a body flights_retracted.
+/// How a body landed.
 struct Landing {
     /// Largest overlap at any time, and at the end.
     overlap_m: f64,
@@ -151,7 +151,7 @@ fn boxes_and_capsules_slide_over_seams_as_over_a_plane() {
     let capsule = Body::new(Shape::Capsule { radius: 0.25, half_height: 0.5 }, [-8.0, 0.25, 0.05]);
     let lying = Body { orientation: orientation(Vec3::z() * std::f64::consts::FRAC_PI_2), ..capsule };
     for (name, body) in [("brick", brick), ("capsule", lying)] {
-        let plane = moving_on(lvt_min(), body.clone(), 0.05, 5.0);
+        let plane = moving_on(floor(), body.clone(), 0.05, 5.0);
         let mesh = moving_on(fine_mesh(), body, 0.05, 5.0);
         let (way, expected) = (mesh[1200].x.x - mesh[0].x.x, plane[1200].x.x - plane[0].x.x);
         let bump = mesh.iter().map(|state| state.v.y.abs()).fold(0.0, f64::max);

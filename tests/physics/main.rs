@@ -1,4 +1,5 @@
-//! The laws of physics: flight, touches, collisions, friction, rest, joints; and what they cost.
+//! The laws of physics: flight, contacts, collisions, friction, rest, joints; what they cost, and what messages carry of
+//! them.
 
 #[path = "../support/laws.rs"]
 mod laws;
@@ -11,8 +12,9 @@ mod cradle_and_break;
 mod elastic;
 mod first_touch;
 mod free_flight;
-mod group_solver;
+mod island_solver;
 mod kernels;
 mod landing;
 mod rest;
 mod rings;
+mod wire;

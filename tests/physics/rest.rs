@@ -1,5 +1,5 @@
-//! What should stand stands, and what should fossil_collect settles: columns, stacks, pyramids, bowls, and balls that pile
-//! up for a input and roll off.
+//! What should stand stands, and what should settle settles: columns, stacks, pyramids, bowls, and balls that pile up for
+//! a moment and roll off.
 
 use anachron::internals::base::frame::Frame;
 use anachron::internals::base::math::Vec3;
@@ -15,8 +15,9 @@ struct Pile {
     overlap_m: f64,
     /// The fastest body during the last two seconds, m/s.
     speed: f64,
-    /// Farthest any body ended from where it began, sideways and in all, metres.
+    /// Largest horizontal distance of any body from where it began, metres.
     sideways_m: f64,
+    /// Largest distance of any body from where it began, metres.
     moved_m: f64,
     last: Frame,
 }

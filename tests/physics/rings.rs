@@ -10,9 +10,12 @@ use anachron::internals::base::frame::Frame;
 use anachron::internals::base::math::{Quat, Vec3, rotation_exp};
 use anachron::internals::base::state::BodyState;
 use anachron::internals::overlap::OverlapSettings;
+use anachron::internals::physics::World;
 use anachron::internals::physics::collision::kernels::{Manifold, Placed, contact};
 use anachron::internals::physics::island_solver::IslandSolver;
-use anachron::internals::physics::{Shape, World};
+use anachron::internals::physics::shape::{
+    Capsule, Cuboid, Cylinder, HalfSpace, Hull, Mesh, Ring, Shape, Sphere,
+};
 use anachron::scene::{self, Body, Scene, StaticObject};
 use anachron::{Report, Simulation, SyncMode};
 use parry3d::shape::{ConvexPolyhedron, TriMesh};
@@ -65,7 +68,7 @@ fn along(angle: f64) -> Vec3 {
     Vec3::new(cos, 0.0, sin)
 }
 
-/// A shape somewhere.
+/// A shape at a pose.
 #[derive(Clone)]
 struct Thing {
     shape: Shape,
@@ -78,9 +81,9 @@ impl Thing {
         Placed { shape: &self.shape, x: self.x, q: self.q }
     }
 
-    /// A point of its directory, if it is a ring.
+    /// A point of the circle in the middle of the tube, if the shape is a ring.
     fn on_circle(&self, angle: f64) -> Vec3 {
-        let Shape::Ring { radius, .. } = self.shape else { panic!("not a ring") };
+        let Shape::Ring(Ring { radius, .. }) = self.shape else { panic!("not a ring") };
         self.x + self.q * (along(angle) * radius)
     }
 }
@@ -101,7 +104,7 @@ fn thing(shape: Shape) -> Thing {
 }
 
 fn any_ring() -> impl Strategy<Value = Thing> {
-    (0.3..1.0f64, 0.05..0.25f64).prop_map(|(radius, tube)| thing(Shape::Ring { radius, tube }))
+    (0.3..1.0f64, 0.05..0.25f64).prop_map(|(radius, tube)| thing(Shape::Ring(Ring { radius, tube })))
 }
 
 fn any_shape() -> impl Strategy<Value = Thing> {
@@ -113,37 +116,37 @@ fn any_shape() -> impl Strategy<Value = Thing> {
     let size = || 0.1..0.8f64;
     prop_oneof![
         4 => any_ring(),
-        1 => size().prop_map(|radius| thing(Shape::Sphere { radius })),
-        1 => vector(0.8).prop_map(|half| thing(Shape::Box { half: half.abs() + Vec3::repeat(0.05) })),
-        1 => (size(), size()).prop_map(|(radius, half_height)| thing(Shape::Capsule { radius, half_height })),
-        1 => (size(), size()).prop_map(|(radius, half_height)| thing(Shape::Cylinder { radius, half_height })),
-        1 => Just(thing(Shape::Hull(Arc::new(hull)))),
-        1 => Just(thing(Shape::Mesh(Arc::new(mesh)))),
-        1 => Just(thing(Shape::HalfSpace { normal: Vec3::new(0.6, 0.8, 0.0) })),
+        1 => size().prop_map(|radius| thing(Shape::Sphere(Sphere { radius }))),
+        1 => vector(0.8).prop_map(|half| thing(Shape::Box(Cuboid { half: half.abs() + Vec3::repeat(0.05) }))),
+        1 => (size(), size()).prop_map(|(radius, half_height)| thing(Shape::Capsule(Capsule { radius, half_height }))),
+        1 => (size(), size()).prop_map(|(radius, half_height)| thing(Shape::Cylinder(Cylinder { radius, half_height }))),
+        1 => Just(thing(Shape::Hull(Hull(Arc::new(hull))))),
+        1 => Just(thing(Shape::Mesh(Mesh(Arc::new(mesh))))),
+        1 => Just(thing(Shape::HalfSpace(HalfSpace { normal: Vec3::new(0.6, 0.8, 0.0) }))),
     ]
 }
 
-fn meet(a: &Thing, b: &Thing, reach: f64) -> Manifold {
+fn touch(a: &Thing, b: &Thing, reach: f64) -> Manifold {
     contact(&a.placed(), &b.placed(), reach)
 }
 
-/// The smallest gap of a ball of the tube's size that goes once around the directory: what a ring is.
+/// The smallest gap of a ball of the tube's size that goes once around the circle: the definition of a ring.
 fn gap_of_travelling_ball(ring: &Thing, other: &Thing) -> f64 {
-    let Shape::Ring { tube, .. } = ring.shape else { panic!("not a ring") };
+    let Shape::Ring(Ring { tube, .. }) = ring.shape else { panic!("not a ring") };
     let ball = |angle: f64| Thing {
-        shape: Shape::Sphere { radius: tube },
+        shape: Shape::Sphere(Sphere { radius: tube }),
         x: ring.on_circle(angle),
         ..ring.clone()
     };
     let steps = 1440;
-    let gap = |at: i32| meet(&ball(f64::from(at) * TAU / f64::from(steps)), other, 9.0).gap();
+    let gap = |at: i32| touch(&ball(f64::from(at) * TAU / f64::from(steps)), other, 9.0).gap();
     (0..steps).map(gap).fold(f64::INFINITY, f64::min)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// A ring meets anything as a ball would that goes around its directory.
+    /// A ring touches any shape as a ball would that goes around its circle.
     #[test]
     fn a_ring_is_a_ball_that_goes_around(
         a in any_ring(), b in any_shape(), x in vector(1.2), turn in vector(3.0), other in vector(3.0),
@@ -152,22 +155,22 @@ proptest! {
         let a = Thing { x, q: rotation_exp(turn), ..a };
         let b = Thing { q: rotation_exp(other), ..b };
         // Moved along the normal until they nearly touch: from afar a ring need not be seen to the bit.
-        let far = meet(&a, &b, 9.0);
+        let far = touch(&a, &b, 9.0);
         let nearest = far.points().iter().min_by(|p, q| p.gap.total_cmp(&q.gap)).expect("everything is in reach");
         let a = Thing { x: a.x - nearest.normal * (nearest.gap - gap), ..a };
         let expected = gap_of_travelling_ball(&a, &b);
-        // Of more than four points the deepest may go if a neighbour is about as deep. Where the directory itself goes
+        // Of more than four points the deepest may go if a neighbour is about as deep. Where the circle itself goes
         // through edges and surfaces there may be several minima between two samples, and no distance is off by more
-        // than half the way between them.
+        // than half the arc between them.
         let pierced = expected < -0.25 * a.shape.thickness();
         let reach = if pierced { 9.0 } else { expected + 0.02 };
         let slack = |found: &Manifold| match found.points().len() {
             _ if pierced => 0.2,
-            // Minima less than a sixteenth of the way between two samples apart count as one.
+            // Minima less than a sixteenth of the arc between two samples apart count as one.
             0..4 => 1e-3,
             _ => 0.02,
         };
-        let manifold = meet(&a, &b, reach);
+        let manifold = touch(&a, &b, reach);
         prop_assert!(manifold.gap() < expected + slack(&manifold), "{} instead of {expected}", manifold.gap());
         prop_assert!(manifold.gap() > expected - 0.004, "{} instead of {expected}", manifold.gap());
         prop_assert!(manifold.points().windows(2).all(|pair| pair[0].feature < pair[1].feature));
@@ -175,11 +178,11 @@ proptest! {
             prop_assert!((p.normal.norm() - 1.0).abs() < 1e-12);
             // Half a gap back along the normal lies the ring, and it ends there at a minimum of the distance.
             let on_ring = p.point + p.normal * (0.5 * p.gap);
-            let speck = Thing { shape: Shape::Sphere { radius: 1e-9 }, x: on_ring, q: Quat::identity() };
-            prop_assert!(meet(&speck, &a, 9.0).gap() < 1e-7);
+            let speck = Thing { shape: Shape::Sphere(Sphere { radius: 1e-9 }), x: on_ring, q: Quat::identity() };
+            prop_assert!(touch(&speck, &a, 9.0).gap() < 1e-7);
         }
         // Seen from the other side, the same gap; and the normals point the other way.
-        let back = meet(&b, &a, reach);
+        let back = touch(&b, &a, reach);
         if matches!(b.shape, Shape::Ring { .. }) {
             let slack = slack(&back).max(slack(&manifold));
             prop_assert!((back.gap() - manifold.gap()).abs() < slack, "{} and {}", back.gap(), manifold.gap());
@@ -189,19 +192,22 @@ proptest! {
                 prop_assert_eq!((p.point, p.normal, p.gap), (q.point, -q.normal, q.gap));
             }
         }
-        // What is out of reach is not told.
-        prop_assert!(meet(&a, &b, expected - 0.01).points().is_empty());
+        // Points out of reach are not reported.
+        prop_assert!(touch(&a, &b, expected - 0.01).points().is_empty());
     }
 }
 
 #[test]
-fn a_ring_that_lies_flat_keeps_its_points_while_it_shivers() {
-    let lvt_min =
-        Thing { shape: Shape::HalfSpace { normal: Vec3::y() }, x: Vec3::zeros(), q: Quat::identity() };
-    let shape = Shape::Ring { radius: RADIUS, tube: TUBE };
+fn a_ring_that_lies_flat_keeps_its_points_while_it_jitters() {
+    let floor = Thing {
+        shape: Shape::HalfSpace(HalfSpace { normal: Vec3::y() }),
+        x: Vec3::zeros(),
+        q: Quat::identity(),
+    };
+    let shape = Shape::Ring(Ring { radius: RADIUS, tube: TUBE });
     let features = |tilt: Vec3| {
         let lying = Thing { shape: shape.clone(), x: Vec3::y() * TUBE, q: rotation_exp(tilt) };
-        let manifold = meet(&lying, &lvt_min, 1e-3);
+        let manifold = touch(&lying, &floor, 1e-3);
         manifold.points().iter().map(|p| p.feature).collect::<Vec<_>>()
     };
     let flat = features(Vec3::zeros());
@@ -211,11 +217,11 @@ fn a_ring_that_lies_flat_keeps_its_points_while_it_shivers() {
     }
     // On its edge it rolls on one exact point.
     let upright = Thing { shape, x: Vec3::y() * (RADIUS + TUBE), q: rotation_exp(Vec3::new(1.4, 0.3, 0.1)) };
-    let lowest = meet(&upright, &lvt_min, 0.1);
+    let lowest = touch(&upright, &floor, 0.1);
     assert!((lowest.gap() - upright.shape.aabb(upright.x, &upright.q).min.y).abs() < 1e-12);
 }
 
-/// How often the directory of one ring goes through the other: not zero if they are linked.
+/// How often the circle of one ring goes through the other: not zero if they are linked.
 fn linking(a: &BodyState, b: &BodyState, radius: f64) -> i32 {
     let normal = a.q * Vec3::y();
     let point = |at: u32| {
@@ -262,7 +268,7 @@ fn two_links_hang_below_a_hook() {
     }
     let (_, last) = crate::laws::run(&scene);
     let local: Vec<BodyState> = last.bodies.iter().map(|(_, state)| *state).collect();
-    for (how, states) in [("group solver", solver.states()), ("local response", local.as_slice())] {
+    for (how, states) in [("island solver", solver.states()), ("local solver", local.as_slice())] {
         for (at, state) in states.iter().enumerate() {
             let height = -hang * (at + 1) as f64;
             assert!((state.x - Vec3::y() * height).norm() < 2e-3, "{how}: {} instead of {height}", state.x);
@@ -271,7 +277,7 @@ fn two_links_hang_below_a_hook() {
     }
 }
 
-/// A link shot through the hole of another that hangs from it takes it along instead of members_in through its side.
+/// A link shot through the hole of another that hangs from it takes it along instead of passing through its side.
 #[test]
 fn a_link_that_is_pulled_hard_takes_the_other_along() {
     let mut scene = crate::laws::weightless(0.3, 0.0);
@@ -316,7 +322,7 @@ fn links(states: &[BodyState], radius: f64) -> Vec<(usize, usize, i32)> {
     found
 }
 
-/// The net as it was knotted is the net as it hangs, whoever simulates it.
+/// No executor and no number of workers changes which rings are linked.
 #[test]
 fn no_link_of_a_net_slips_through_another() {
     let scene = scenario("chain-net", 96, 2.0, &[]);
@@ -369,7 +375,7 @@ fn a_ball_rests_in_a_ring() {
     scene.bodies.push(crate::laws::ball(0.5, [0.01, 0.6, -0.02]));
     let (_, last) = crate::laws::run(&scene);
     let state = &last.bodies[0].1;
-    // The middle of the ball is as far from the directory as its radius and the tube's.
+    // The middle of the ball is as far from the circle as its radius and the tube's.
     let height = ((0.5 + TUBE) * (0.5 + TUBE) - RADIUS * RADIUS).sqrt();
     assert!((state.x - Vec3::y() * height).norm() < 5e-3, "{}", state.x);
     assert!(state.v.norm() < 1e-2, "{}", state.v);

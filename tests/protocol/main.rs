@@ -1,21 +1,21 @@
-//! The protocol without rigid bodies: in every order, at random, and under the threads it runs on.
+//! The protocol with a toy model in place of rigid bodies: in every order, at random, and under threads.
 
-#[path = "../support/carrier.rs"]
-mod carrier;
+#[path = "../support/patience.rs"]
+mod patience;
 
 mod lvt_histogram;
 mod model;
 mod paper;
+mod random_worlds;
 mod schedules;
 mod shells;
 mod sync;
-mod tiny_world;
 
-// `shells` compiles sources of the library a second time. They say `crate::`, so what they use is found here; and the
-// locks and atomics of `sync` are not those of the library.
+// `shells` compiles sources of the library a second time. Their `crate::` paths are resolved here, with the locks and
+// atomics of `sync` in place of the library's.
 use anachron::internals::{base as library_base, protocol};
 
-/// In the place of the library's `base`: everything of it but the locks and atomics.
+/// Replaces the library's `base`: the same but for locks and atomics.
 mod base {
     pub use super::library_base::*;
     pub(crate) use super::sync;

@@ -1,96 +1,101 @@
-//! Random worlds of 2 to 64 bodies under random schedules, as a state machine: stretches of adversarial order, one
-//! after another. A failure is shrunk to few bodies and few stretches, kept in `tests/protocol/schedules.regressions`,
-//! and tried first from then on.
+//! Random models of 2 to 64 bodies under random schedules, as a state machine of proptest: stretches of adversarial order,
+//! one after another. A failure is shrunk to few bodies and few stretches, kept in
+//! `tests/protocol/schedules.regressions`, and tried first from then on.
 //!
-//! `ANACHRON_CASES=100 cargo test --release --test protocol schedules` looks a hundred times as long as usual.
+//! `ANACHRON_CASES=100 cargo test --test protocol schedules` runs a hundred times as many.
 
 use anachron::internals::executor::adversarial_schedule::AdversarialSchedule;
-use anachron::verify::random_walk::{ConfigRequest, any_config, choose};
-use anachron::verify::{Action, ModelConfig, ModelState, replay};
+use anachron::internals::verify::choose;
+use anachron::verify::{Action, ConfigRequest, ModelConfig, ModelState, any_config, replay};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
 
-/// No stretch of the way is longer, and no run to the end.
+use crate::patience::patience;
+
+/// Most actions of one stretch.
 const STRETCH_MAX: u32 = 120;
+/// Most actions from the last stretch to the end.
 const END_MAX: usize = 60_000;
 
-/// Which world, and how much of it has been played.
+/// A random model.
 #[derive(Clone, Debug)]
-struct World {
+struct RandomModel {
     seed: u64,
     entities: u32,
     ticks: u64,
-    window: u64,
+    window_ticks: u64,
     buckets: u32,
 }
 
-impl World {
+impl RandomModel {
     fn config(&self) -> ModelConfig {
         let request = ConfigRequest {
             entities: Some(self.entities),
             buckets: Some(self.buckets),
             ticks: Some(self.ticks),
-            window: Some(self.window),
+            window_ticks: Some(self.window_ticks),
             ..ConfigRequest::default()
         };
         any_config(self.seed, &request)
     }
 }
 
-/// A stretch of the way: so many moves, in an order of this kind.
+/// A stretch of a schedule.
 #[derive(Clone, Debug)]
 struct Stretch {
-    order: u64,
-    moves: u32,
+    /// Seed of the adversarial order.
+    seed: u64,
+    /// Number of actions.
+    actions: u32,
 }
 
-struct Worlds;
+struct RandomModels;
 
-impl ReferenceStateMachine for Worlds {
-    type State = World;
+impl ReferenceStateMachine for RandomModels {
+    type State = RandomModel;
     type Transition = Stretch;
 
-    fn init_state() -> BoxedStrategy<World> {
+    fn init_state() -> BoxedStrategy<RandomModel> {
         let entities = prop_oneof![4 => 2..=4u32, 3 => 5..=12u32, 1 => 13..=64u32];
         (any::<u64>().no_shrink(), entities, 1..=20u64, 1..=12u64, 1..=8u32)
-            .prop_map(|(seed, entities, ticks, window, buckets)| World {
+            .prop_map(|(seed, entities, ticks, window_ticks, buckets)| RandomModel {
                 seed,
                 entities,
                 ticks,
-                window,
+                window_ticks,
                 buckets,
             })
             .boxed()
     }
 
-    fn transitions(_: &World) -> BoxedStrategy<Stretch> {
+    fn transitions(_: &RandomModel) -> BoxedStrategy<Stretch> {
         (any::<u64>().no_shrink(), 1..=STRETCH_MAX)
-            .prop_map(|(order, moves)| Stretch { order, moves })
+            .prop_map(|(seed, actions)| Stretch { seed, actions })
             .boxed()
     }
 
-    fn apply(world: World, _: &Stretch) -> World {
-        world
+    fn apply(model: RandomModel, _: &Stretch) -> RandomModel {
+        model
     }
 }
 
-/// A world that is being played, and the way so far.
-struct Playing {
+/// A model, its present state, and the schedule that led to it.
+struct Progress {
     config: ModelConfig,
     state: ModelState,
-    way: Vec<Action>,
+    schedule: Vec<Action>,
 }
 
-impl Playing {
-    /// Goes on for so many moves; says whether that was the end.
-    fn go_on(&mut self, schedule: &mut AdversarialSchedule, count: usize) -> bool {
-        let mut moves = Vec::new();
+impl Progress {
+    /// Performs at most `count` actions. Returns whether a terminal state was reached.
+    fn advance(&mut self, scheduler: &mut AdversarialSchedule, count: usize) -> bool {
+        let mut actions = Vec::new();
         for _ in 0..count {
-            self.state.moves(&self.config, &mut moves);
-            let Some(next) = choose(schedule, &moves) else { return true };
-            self.way.push(next);
-            self.state.go(&self.config, next);
+            self.state.actions(&self.config, &mut actions);
+            let Some(next) = choose(scheduler, &actions) else { return true };
+            self.schedule.push(next);
+            self.state.apply(&self.config, next);
             self.check();
         }
         false
@@ -98,50 +103,45 @@ impl Playing {
 
     fn check(&self) {
         if let Some(violation) = self.state.violation() {
-            let told = replay(&self.config, &self.way, true).0;
-            let from = told.len().saturating_sub(80);
-            panic!("{violation}\n{:?}\n...\n{}", self.config, told[from..].join("\n"));
+            let lines = replay(&self.config, &self.schedule, true).0;
+            let from = lines.len().saturating_sub(80);
+            panic!("{violation}\n{:?}\n...\n{}", self.config, lines[from..].join("\n"));
         }
     }
 }
 
-struct Promises;
+struct Properties;
 
-impl StateMachineTest for Promises {
-    type SystemUnderTest = Playing;
-    type Reference = Worlds;
+impl StateMachineTest for Properties {
+    type SystemUnderTest = Progress;
+    type Reference = RandomModels;
 
-    fn init_test(world: &World) -> Playing {
-        let config = world.config();
-        Playing { state: ModelState::new(&config), config, way: Vec::new() }
+    fn init_test(model: &RandomModel) -> Progress {
+        let config = model.config();
+        Progress { state: ModelState::new(&config), config, schedule: Vec::new() }
     }
 
-    fn apply(mut playing: Playing, _: &World, stretch: Stretch) -> Playing {
-        playing.go_on(&mut AdversarialSchedule::new(stretch.order), stretch.moves as usize);
-        playing
+    fn apply(mut progress: Progress, _: &RandomModel, stretch: Stretch) -> Progress {
+        progress.advance(&mut AdversarialSchedule::new(stretch.seed), stretch.actions as usize);
+        progress
     }
 
-    fn teardown(mut playing: Playing, world: World) {
-        // Every schedule ends, and ends well; where all speculate on everything that may be far away.
-        if playing.go_on(&mut AdversarialSchedule::new(world.seed), END_MAX) {
-            assert!(playing.state.ended_well(&playing.config), "a bad end of {:?}", playing.config);
+    fn teardown(mut progress: Progress, model: RandomModel) {
+        // Every schedule ends, without a violation; where all entities speculate on everything the end may be too far away.
+        if progress.advance(&mut AdversarialSchedule::new(model.seed), END_MAX) {
+            assert!(progress.state.ended_well(&progress.config), "the end of {:?} is wrong", progress.config);
         }
     }
-}
-
-fn cases() -> u32 {
-    let patience = std::env::var("ANACHRON_CASES");
-    800 * patience.map_or(1, |text| text.parse::<u32>().expect("ANACHRON_CASES is a whole number"))
 }
 
 proptest_state_machine::prop_state_machine! {
     #![proptest_config(Config {
-        cases: cases(),
+        cases: 800 * patience(),
         max_shrink_iters: 2_000,
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/protocol/schedules.regressions"))),
         ..Config::default()
     })]
 
     #[test]
-    fn every_schedule_keeps_every_promise(sequential 1..20 => Promises);
+    fn every_schedule_has_every_property(sequential 1..20 => Properties);
 }

@@ -1,5 +1,5 @@
-//! What several threads share, under a scheduler that tries their interleavings: the LVT histogram, the locks of the shared
-//! table, the waiting room at the bound; and a whole run with a thread for every entity.
+//! What several threads share, under a scheduler that tries their interleavings: the LVT histogram, the locks of the
+//! table in shared memory, the registry of waiting entities; and a whole run with a thread for every entity.
 //!
 //! The source files are those of the library, compiled once more against shuttle's locks and atomics. A failure
 //! prints the schedule, which `shuttle::replay` repeats.
@@ -19,12 +19,15 @@ mod shared_tvht;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
+use std::vec::Drain;
 
 use anachron::internals::base::time::Tick;
 use anachron::internals::protocol::{
-    self, BodyIndex, Dynamics, Entity, EntityId, Fault, Grid, Limits, Message, Outbox, Stats, Step,
+    BodyIndex, Context, Driver, Dynamics, Entity, EntityId, Fault, Grid, GvtService, Handled, Limits,
+    Message, Next, Shell, StartedFlight, Stats, VirtualTimes,
 };
-use anachron::verify::toy_model::{Reference, ToyModel, ToyPath, mix};
+use anachron::internals::verify::{Reference, mix, start};
+use anachron::verify::toy_model::{ToyModel, ToyPath};
 use lvt_histogram::LvtHistogram;
 use lvt_waiters::LvtWaiters;
 use shared_tvht::SharedTable;
@@ -32,118 +35,120 @@ use shuttle::sync::mpsc::{Receiver, Sender, channel};
 use shuttle::sync::{Mutex, atomic};
 use shuttle::thread;
 
-/// Whether a body of code fails under some schedule: a deadlock, or an assertion. Where one thread at the wrong
-/// input is enough, few schedules find it.
-fn fails(body: impl Fn() + Send + Sync + 'static) -> bool {
-    catch_unwind(AssertUnwindSafe(|| shuttle::check_pct(body, 5_000, 2))).is_err()
+/// Whether code fails under some schedule, by a deadlock or an assertion. Failures that need only one switch of threads
+/// at the wrong moment are found within few schedules of depth 2.
+fn fails(code: impl Fn() + Send + Sync + 'static) -> bool {
+    catch_unwind(AssertUnwindSafe(|| shuttle::check_pct(code, 5_000, 2))).is_err()
 }
 
-/// Everybody walks to the end, and looks for the minimum only when told that it may have been the last there. No
-/// rise of the minimum is lost, though a scan may be put off because another is under way; and the minimum never
-/// overtakes anybody.
-fn walk_to_the_end(walkers: u32, last: Tick) {
-    let lvt_histogram = Arc::new(LvtHistogram::new(walkers, 3, 0, last));
-    let places: Arc<Vec<atomic::AtomicU64>> =
-        Arc::new((0..walkers).map(|_| atomic::AtomicU64::new(0)).collect());
-    let walk = |me: usize| {
-        let (lvt_histogram, places) = (lvt_histogram.clone(), places.clone());
+/// Every LVT rises to the end, and a thread scans only if `shift` says that its LVT may have been the last one at the
+/// minimum. No rise of GVT is lost, though a scan may be left out because another one runs; and GVT never passes an LVT.
+fn raise_all_lvts(entities: u32, last: Tick) {
+    let lvt_histogram = Arc::new(LvtHistogram::new(entities, 3, 0, last));
+    let lvts: Arc<Vec<atomic::AtomicU64>> =
+        Arc::new((0..entities).map(|_| atomic::AtomicU64::new(0)).collect());
+    let raise = |index: usize| {
+        let (lvt_histogram, lvts) = (lvt_histogram.clone(), lvts.clone());
         move || {
-            let mut at = 0;
-            while at < last {
+            let mut lvt = 0;
+            while lvt < last {
                 let lvt_min = lvt_histogram.times().lvt_min;
-                if at - lvt_min >= 2 {
+                if lvt - lvt_min >= 2 {
                     thread::yield_now();
                     continue;
                 }
-                places[me].store(at + 1, SeqCst);
-                let is_last = lvt_histogram.shift(at, at + 1);
-                at += 1;
+                lvts[index].store(lvt + 1, SeqCst);
+                let is_last = lvt_histogram.shift(Some(lvt), Some(lvt + 1));
+                lvt += 1;
                 if is_last {
                     lvt_histogram.advance();
                 }
                 let gvt = lvt_histogram.gvt();
-                assert!(places.iter().all(|place| place.load(SeqCst) >= gvt), "{gvt} overtakes somebody");
+                assert!(lvts.iter().all(|lvt| lvt.load(SeqCst) >= gvt), "GVT {gvt} passes an LVT");
             }
         }
     };
-    let walkers: Vec<_> = (0..walkers as usize).map(|me| thread::spawn(walk(me))).collect();
-    walkers.into_iter().for_each(|walker| walker.join().unwrap());
+    let threads: Vec<_> = (0..entities as usize).map(|index| thread::spawn(raise(index))).collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
     assert_eq!(lvt_histogram.gvt(), last, "the last rise was lost");
 }
 
 #[test]
-fn no_rise_of_the_minimum_is_lost() {
-    shuttle::check_random(|| walk_to_the_end(2, 4), 3_000);
-    shuttle::check_random(|| walk_to_the_end(3, 3), 3_000);
-    shuttle::check_pct(|| walk_to_the_end(3, 3), 2_000, 3);
+fn no_rise_of_gvt_is_lost() {
+    shuttle::check_random(|| raise_all_lvts(2, 4), 3_000);
+    shuttle::check_random(|| raise_all_lvts(3, 3), 3_000);
+    shuttle::check_pct(|| raise_all_lvts(3, 3), 2_000, 3);
 }
 
-/// Somebody outside is let in while another walks: from then on the minimum stays where he holds it. `looks`: he
-/// looks for the minimum afterwards, because a search may have been put off while he was let in.
-fn act_from_outside(looks: bool) {
+/// An input pins GVT while an LVT rises: from then on GVT stays at the pinned tick. `scans`: a scan follows, because one
+/// may have been left out while GVT was being pinned.
+fn pin_while_an_lvt_rises(scans: bool) {
     let lvt_histogram = Arc::new(LvtHistogram::new(1, 4, 0, 4));
-    let walker = {
+    let riser = {
         let lvt_histogram = lvt_histogram.clone();
         thread::spawn(move || {
-            for at in 0..4 {
-                if lvt_histogram.shift(at, at + 1) {
+            for lvt in 0..4 {
+                if lvt_histogram.shift(Some(lvt), Some(lvt + 1)) {
                     lvt_histogram.advance();
                 }
             }
         })
     };
-    let held = lvt_histogram.pin(2);
-    if looks {
+    let pinned = lvt_histogram.pin(2);
+    if scans {
         lvt_histogram.advance();
     }
-    match held {
-        Ok(held) => {
+    match pinned {
+        Ok(pinned) => {
             for _ in 0..3 {
-                assert!(lvt_histogram.gvt() <= 2, "nobody waited");
+                assert!(lvt_histogram.gvt() <= 2, "GVT passes a pinned tick");
                 thread::yield_now();
             }
-            if lvt_histogram.remove(held) {
+            if lvt_histogram.remove(pinned) {
                 lvt_histogram.advance();
             }
         }
         Err(gvt) => assert!(gvt > 2),
     }
-    walker.join().unwrap();
+    riser.join().unwrap();
     assert_eq!(lvt_histogram.gvt(), 4, "the last rise was lost");
 }
 
 #[test]
-fn who_acts_from_outside_holds_the_minimum() {
-    shuttle::check_random(|| act_from_outside(true), 5_000);
-    shuttle::check_pct(|| act_from_outside(true), 3_000, 3);
-    assert!(fails(|| act_from_outside(false)), "a search that was put off can be lost");
+fn a_pin_holds_gvt() {
+    shuttle::check_random(|| pin_while_an_lvt_rises(true), 5_000);
+    shuttle::check_pct(|| pin_while_an_lvt_rises(true), 3_000, 3);
+    assert!(
+        fails(|| pin_while_an_lvt_rises(false)),
+        "without a scan after the pin a rise of GVT can be lost"
+    );
 }
 
-/// One waits for the other to come to tick 1. `is_careful`: the time is read again after registering.
-fn wait_for_the_other(is_careful: bool) {
+/// One entity waits for the LVT of the other to reach tick 1. `rereads`: the time is read again after registering.
+fn wait_for_the_other(rereads: bool) {
     let lvt_histogram = Arc::new(LvtHistogram::new(2, 4, 0, 4));
-    let room = Arc::new(LvtWaiters::default());
+    let waiters = Arc::new(LvtWaiters::default());
     let (wake, woken) = channel();
-    lvt_histogram.shift(0, 2);
+    lvt_histogram.shift(Some(0), Some(2));
     let other = {
-        let (lvt_histogram, room) = (lvt_histogram.clone(), room.clone());
+        let (lvt_histogram, waiters) = (lvt_histogram.clone(), waiters.clone());
         thread::spawn(move || {
-            if lvt_histogram.shift(0, 1)
+            if lvt_histogram.shift(Some(0), Some(1))
                 && let Some(now) = lvt_histogram.advance()
             {
-                room.reached(now.lvt_min).into_iter().for_each(|id| wake.send(id).unwrap());
+                waiters.reached(now.lvt_min).into_iter().for_each(|id| wake.send(id).unwrap());
             }
-            // Kept until the end: who waits for a wake-up that never comes must not be told that nobody is left.
+            // Kept until the end: a wake-up that never comes must show as a deadlock, not as a closed channel.
             wake
         })
     };
     let lvt_min = lvt_histogram.times().lvt_min;
-    let waits = match is_careful {
-        true => room.register(EntityId(0), 1, || lvt_histogram.times().lvt_min),
-        false => room.register(EntityId(0), 1, move || lvt_min),
+    let waits = match rereads {
+        true => waiters.register(EntityId(0), 1, || lvt_histogram.times().lvt_min),
+        false => waiters.register(EntityId(0), 1, move || lvt_min),
     };
     if waits {
-        // The other side of the channel lives in the thread's result: nobody hangs up.
+        // The sender is kept in the thread's result, so the channel stays open.
         assert_eq!(woken.recv().unwrap(), EntityId(0));
     }
     assert!(lvt_histogram.times().lvt_min >= 1);
@@ -151,14 +156,14 @@ fn wait_for_the_other(is_careful: bool) {
 }
 
 #[test]
-fn no_wake_up_at_the_bound_is_lost() {
+fn no_wake_up_is_lost() {
     shuttle::check_dfs(|| wait_for_the_other(true), Some(50_000));
     shuttle::check_random(|| wait_for_the_other(true), 5_000);
-    assert!(fails(|| wait_for_the_other(false)), "who does not look again can sleep for ever");
+    assert!(fails(|| wait_for_the_other(false)), "without reading the time again a wake-up can be lost");
 }
 
-fn world(bodies: u32, seed: u64, fault: Fault) -> ToyModel {
-    ToyModel { bodies, seed, rounds: 2, room: 6, sparse: 1, sticky: 1000, bumpy: 1000, last_tick: 3, fault }
+fn toy_model(bodies: u32, seed: u64, fault: Fault) -> ToyModel {
+    ToyModel { bodies, seed, extent: 6, last_tick: 3, fault, ..ToyModel::default() }
 }
 
 fn limits(toy: &ToyModel) -> Limits {
@@ -177,32 +182,57 @@ fn table(toy: &ToyModel, buckets: u32) -> SharedTable<ToyModel> {
     SharedTable::new(Grid::new(&radii, 0.5, buckets))
 }
 
-/// Everybody writes its first flight at the same time, each over several buckets. Whoever touches at the first tick
-/// is told once, not twice and not never.
-fn write_at_once(seed: u64, fault: Fault) {
-    let toy = Arc::new(world(3, seed, fault));
+/// The shell of an entity whose handlers have no effect but a plan.
+struct NoEffects;
+
+impl Shell<ToyModel> for NoEffects {
+    fn retract_flights(&mut self, _: Drain<'_, (BodyIndex, Tick)>) {
+        unreachable!("a first plan has no effects");
+    }
+
+    fn start_flights(&mut self, _: Drain<'_, StartedFlight<ToyModel>>) {
+        unreachable!("a first plan has no effects");
+    }
+
+    fn move_lvt(&mut self, _: Option<Tick>, _: Option<Tick>) {
+        unreachable!("a first plan has no effects");
+    }
+
+    fn send(&mut self, _: EntityId, _: Message<ToyModel>) {
+        unreachable!("a first plan has no effects");
+    }
+
+    fn unpin(&mut self, _: Tick) {
+        unreachable!("a first plan has no effects");
+    }
+}
+
+/// All entities write their first flight at the same time, each over several buckets. Every contact at the first tick is
+/// found exactly once.
+fn write_concurrently(seed: u64, fault: Fault) {
+    let toy = Arc::new(toy_model(3, seed, fault));
     let table = Arc::new(table(&toy, 4));
     let write = |(id, start): (u32, (BodyIndex, ToyPath))| {
         let (toy, table) = (toy.clone(), table.clone());
         thread::spawn(move || {
-            let mut entity = Entity::new(EntityId(id), vec![start].into()).with_fault(fault);
-            let now = protocol::VirtualTimes { gvt: 0, lvt_min: 0 };
-            let Step::Write(plan) = entity.step(&*toy, &limits(&toy), now, &mut Outbox::default()) else {
-                panic!("it may step");
+            let mut driver = Driver::new(Entity::new(EntityId(id), vec![start].into()).with_fault(fault));
+            let handled = driver.poll(&*toy, &Context::new(VirtualTimes::default(), limits(&toy)));
+            let Next::Write(plan) = driver.perform(handled, &mut NoEffects) else {
+                panic!("an entity at tick 0 may go on");
             };
             let (_, written) = table.write(&*toy, plan, 0);
-            let met = written.found.iter().map(|found| (found.own, found.remote().0));
-            met.filter(|_| written.last == 0).collect::<Vec<_>>()
+            let contacts = written.found.iter().map(|found| (found.own, found.remote().0));
+            contacts.filter(|_| written.last == 0).collect::<Vec<_>>()
         })
     };
-    let start = toy.start();
+    let start = start(&toy);
     let writers: Vec<_> = (0..).zip(start.iter().copied()).map(write).collect();
-    let mut told: Vec<(BodyIndex, BodyIndex)> = writers
+    let mut found: Vec<(BodyIndex, BodyIndex)> = writers
         .into_iter()
         .flat_map(|writer| writer.join().unwrap())
         .map(|(a, b)| (a.min(b), a.max(b)))
         .collect();
-    told.sort_unstable();
+    found.sort_unstable();
     let mut expected = Vec::new();
     for a in 0..start.len() {
         for b in a + 1..start.len() {
@@ -212,143 +242,170 @@ fn write_at_once(seed: u64, fault: Fault) {
             }
         }
     }
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
 }
 
 #[test]
-fn the_locks_of_the_table_neither_block_nor_lose() {
+fn the_locks_of_the_table_neither_deadlock_nor_lose_contacts() {
     for seed in 0..6 {
-        shuttle::check_random(move || write_at_once(seed, Fault::None), 500);
+        shuttle::check_random(move || write_concurrently(seed, Fault::None), 500);
     }
-    shuttle::check_pct(|| write_at_once(1, Fault::None), 1_000, 3);
-    let is_noticed = (0..20).any(|seed| fails(move || write_at_once(seed, Fault::LocksUnordered)));
-    assert!(is_noticed, "locks in any order must block each other at some time");
+    shuttle::check_pct(|| write_concurrently(1, Fault::None), 1_000, 3);
+    let is_noticed = (0..20).any(|seed| fails(move || write_concurrently(seed, Fault::LocksUnordered)));
+    assert!(is_noticed, "locks taken in different orders deadlock at some time");
 }
 
-/// Something on its way to an entity.
-enum Mail {
-    Letter(EntityId, Message<ToyModel>),
+/// What an entity's thread receives.
+enum Delivery {
+    Message(EntityId, Message<ToyModel>),
     WakeUp,
     End,
 }
 
 /// What the threads of a run share.
-struct Shell {
+struct Threads {
     toy: ToyModel,
     limits: Limits,
     lvt_histogram: LvtHistogram,
     table: SharedTable<ToyModel>,
-    room: LvtWaiters,
-    mailboxes: Vec<Sender<Mail>>,
+    waiters: LvtWaiters,
+    mailboxes: Vec<Sender<Delivery>>,
     unfinished: atomic::AtomicU32,
     log: Mutex<Vec<Vec<(Tick, ToyPath)>>>,
 }
 
-impl Shell {
-    fn carry_out(&self, id: EntityId, out: &mut Outbox<ToyModel>) {
-        let mut log = self.log.lock().unwrap();
-        for (body, tick) in out.flights_retracted.drain(..) {
-            log[body as usize].retain(|(from, _)| *from <= tick);
-        }
-        for (body, tick, path) in out.flights_started.drain(..) {
-            log[body as usize].push((tick, path.expect("nobody vanishes")));
-        }
-        drop(log);
-        let mut gvt_may_move = false;
-        if let Some((from, to)) = out.counted.take() {
-            self.lvt_histogram.add(to.expect("nobody vanishes"));
-            gvt_may_move = self.lvt_histogram.remove(from.expect("nobody appears"));
-        }
-        for (to, message) in out.messages.drain(..) {
-            let _ = self.mailboxes[to.0 as usize].send(Mail::Letter(id, message));
-        }
-        if gvt_may_move && let Some(now) = self.lvt_histogram.advance() {
-            for woken in self.room.reached(now.lvt_min) {
-                let _ = self.mailboxes[woken.0 as usize].send(Mail::WakeUp);
-            }
-        }
+/// Performs the effects of one entity.
+struct ThreadShell<'a> {
+    id: EntityId,
+    threads: &'a Threads,
+    gvt_may_rise: bool,
+}
+
+impl Shell<ToyModel> for ThreadShell<'_> {
+    fn retract_flights(&mut self, flights: Drain<'_, (BodyIndex, Tick)>) {
+        let mut log = self.threads.log.lock().unwrap();
+        flights.for_each(|(body, after)| log[body as usize].retain(|(from, _)| *from <= after));
     }
 
-    /// An entity's thread: handles its mail, steps when there is none, and sleeps when it may not.
-    fn live(&self, mut entity: Entity<ToyModel>, mail: &Receiver<Mail>) -> Stats {
-        let (id, mut out) = (entity.id(), Outbox::default());
+    fn start_flights(&mut self, flights: Drain<'_, StartedFlight<ToyModel>>) {
+        let mut log = self.threads.log.lock().unwrap();
+        flights.for_each(|(body, from, path)| {
+            log[body as usize].push((from, path.expect("no body is despawned")))
+        });
+    }
+
+    fn move_lvt(&mut self, from: Option<Tick>, to: Option<Tick>) {
+        self.gvt_may_rise |= self.threads.lvt_histogram.shift(from, to);
+    }
+
+    fn send(&mut self, to: EntityId, message: Message<ToyModel>) {
+        let _ = self.threads.mailboxes[to.0 as usize].send(Delivery::Message(self.id, message));
+    }
+
+    fn unpin(&mut self, _: Tick) {
+        unreachable!("there are no inputs");
+    }
+}
+
+impl Threads {
+    /// Performs effects, and keeps the count of entities that are not done: up before messages leave, down afterwards.
+    /// When it is zero no message is on its way, because every sender awaits its acknowledgement.
+    fn perform(
+        &self,
+        driver: &mut Driver<ToyModel>,
+        handled: Handled<ToyModel>,
+        was_done: &mut bool,
+    ) -> Next<ToyModel> {
+        let is_done = driver.entity().is_done(&self.limits);
+        if *was_done && !is_done {
+            self.unfinished.fetch_add(1, SeqCst);
+        }
+        let mut shell = ThreadShell { id: driver.entity().id(), threads: self, gvt_may_rise: false };
+        let next = driver.perform(handled, &mut shell);
+        if shell.gvt_may_rise
+            && let Some(times) = self.lvt_histogram.advance()
+        {
+            for woken in self.waiters.reached(times.lvt_min) {
+                let _ = self.mailboxes[woken.0 as usize].send(Delivery::WakeUp);
+            }
+        }
+        if is_done && !*was_done && self.unfinished.fetch_sub(1, SeqCst) == 1 {
+            self.mailboxes.iter().for_each(|mailbox| mailbox.send(Delivery::End).unwrap());
+        }
+        *was_done = is_done;
+        next
+    }
+
+    /// The thread of an entity: handles what arrives, polls when nothing has, and sleeps when it may not go on.
+    fn run_entity(&self, entity: Entity<ToyModel>, mailbox: &Receiver<Delivery>) -> Stats {
+        let mut driver = Driver::new(entity);
         let (mut is_ready, mut was_done) = (true, false);
         loop {
-            let next = if is_ready { mail.try_recv().ok() } else { Some(mail.recv().unwrap()) };
-            match next {
-                Some(Mail::End) => return entity.finish(&self.toy),
-                Some(Mail::Letter(from, message)) => {
-                    entity.handle(from, message, &mut out);
+            let next = if is_ready { mailbox.try_recv().ok() } else { Some(mailbox.recv().unwrap()) };
+            let handled = match next {
+                Some(Delivery::End) => return driver.finish(&self.toy),
+                Some(Delivery::Message(from, message)) => driver.on_message(from, message),
+                Some(Delivery::WakeUp) => {
                     is_ready = true;
+                    continue;
                 }
-                Some(Mail::WakeUp) => is_ready = true,
-                None => is_ready = self.step(&mut entity, &mut out),
-            }
-            let is_done = entity.is_done(&self.limits);
-            if was_done && !is_done {
-                self.unfinished.fetch_add(1, SeqCst);
-            }
-            self.carry_out(id, &mut out);
-            if is_done && !was_done && self.unfinished.fetch_sub(1, SeqCst) == 1 {
-                self.mailboxes.iter().for_each(|mailbox| mailbox.send(Mail::End).unwrap());
-            }
-            was_done = is_done;
-        }
-    }
-
-    /// Steps. Says whether it should be tried again.
-    fn step(&self, entity: &mut Entity<ToyModel>, out: &mut Outbox<ToyModel>) -> bool {
-        let protocol::VirtualTimes { gvt, lvt_min } = self.lvt_histogram.times();
-        entity.fossil_collect(gvt);
-        match entity.step(&self.toy, &self.limits, protocol::VirtualTimes { gvt, lvt_min }, out) {
-            Step::Write(plan) => {
-                let (plan, written) = self.table.write(&self.toy, plan, gvt);
-                entity.written(plan, written, out);
-                true
-            }
-            Step::AwaitLvtMin(tick) => {
-                !self.room.register(entity.id(), tick, || self.lvt_histogram.times().lvt_min)
-            }
-            Step::AwaitAcks | Step::Done => false,
+                None => driver.poll(&self.toy, &Context::new(self.lvt_histogram.times(), self.limits)),
+            };
+            is_ready = match self.perform(&mut driver, handled, &mut was_done) {
+                Next::Poll => true,
+                Next::Write(plan) => {
+                    let (plan, reply) = self.table.write(&self.toy, plan, self.lvt_histogram.gvt());
+                    let handled = driver.on_table_reply(plan, reply);
+                    matches!(self.perform(&mut driver, handled, &mut was_done), Next::Poll)
+                }
+                Next::AwaitLvtMin(tick) => {
+                    let lvt_min = || self.lvt_histogram.times().lvt_min;
+                    !self.waiters.register(driver.entity().id(), tick, lvt_min)
+                }
+                Next::AwaitAcks | Next::Done => false,
+                Next::Forward { .. } => unreachable!("there are no inputs"),
+            };
         }
     }
 }
 
 /// A run with a thread for every entity must commit the reference.
 fn run(bodies: u32, seed: u64) {
-    let toy = world(bodies, seed, Fault::None);
-    let start = toy.start();
-    let (mailboxes, mail): (Vec<_>, Vec<_>) = (0..bodies).map(|_| channel()).unzip();
-    let shell = Arc::new(Shell {
+    let toy = toy_model(bodies, seed, Fault::None);
+    let start = start(&toy);
+    let (mailboxes, receivers): (Vec<_>, Vec<_>) = (0..bodies).map(|_| channel()).unzip();
+    let threads = Arc::new(Threads {
         limits: limits(&toy),
         lvt_histogram: LvtHistogram::new(bodies, 2, 0, toy.last_tick),
         table: table(&toy, 3),
-        room: LvtWaiters::default(),
+        waiters: LvtWaiters::default(),
         mailboxes,
         unfinished: atomic::AtomicU32::new(bodies),
         log: Mutex::new(start.iter().map(|(_, path)| vec![(0, *path)]).collect()),
         toy: toy.clone(),
     });
-    let live = |(id, (start, mail)): (u32, ((BodyIndex, ToyPath), Receiver<Mail>))| {
-        let shell = shell.clone();
-        thread::spawn(move || shell.live(Entity::new(EntityId(id), vec![start].into()), &mail))
+    let spawn = |(id, (start, mailbox)): (u32, ((BodyIndex, ToyPath), Receiver<Delivery>))| {
+        let threads = threads.clone();
+        thread::spawn(move || threads.run_entity(Entity::new(EntityId(id), vec![start].into()), &mailbox))
     };
-    let lives: Vec<_> = (0..).zip(start.into_iter().zip(mail)).map(live).collect();
+    let handles: Vec<_> = (0..).zip(start.into_iter().zip(receivers)).map(spawn).collect();
     let mut stats = Stats::default();
-    lives.into_iter().for_each(|life| stats.add(&life.join().unwrap()));
-    let log = shell.log.lock().unwrap();
+    handles.into_iter().for_each(|handle| stats.add(&handle.join().unwrap()));
+    let log = threads.log.lock().unwrap();
     let mut reference = Reference::new(&toy);
     while reference.tick <= toy.last_tick {
         let path = |paths: &Vec<(Tick, ToyPath)>| {
-            let (_, path) = paths.iter().rfind(|(from, _)| *from <= reference.tick).expect("all have begun");
-            (path.place_at(reference.tick), path.number)
+            let (_, path) =
+                paths.iter().rfind(|(from, _)| *from <= reference.tick).expect("every body has a first path");
+            (path.position_at(reference.tick), path.number)
         };
         let found: Vec<_> = log.iter().map(path).collect();
-        let expected: Vec<_> = reference.places().into_iter().map(|(_, at, number)| (at, number)).collect();
+        let expected: Vec<_> =
+            reference.positions().into_iter().map(|(_, position, number)| (position, number)).collect();
         assert_eq!(found, expected, "tick {}", reference.tick);
         reference.advance(&[]);
     }
-    assert_eq!((stats.touches, stats.repeated_events), (reference.touches, 0));
+    assert_eq!((stats.contact_ticks, stats.repeated_events), (reference.contacts, 0));
 }
 
 #[test]

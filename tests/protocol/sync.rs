@@ -1,4 +1,4 @@
-//! Shuttle's locks and atomics, in the place of `src/sync.rs`.
+//! Shuttle's locks and atomics, in place of `src/base/sync.rs`.
 
 pub use shuttle::hint::spin_loop;
 pub use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};

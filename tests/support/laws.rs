@@ -8,7 +8,7 @@ use anachron::internals::physics::energy::Totals;
 use anachron::scenarios::{Request, build};
 use anachron::scene::{Body, Scene, Shape, StaticObject};
 
-pub use crate::scenes::{G, ball, lvt_min, run, run_with, scene, walls};
+pub use crate::scenes::{G, ball, floor, run, run_with, scene, walls};
 
 /// The same without gravity.
 pub fn weightless(friction: f64, restitution: f64) -> Scene {
@@ -101,7 +101,7 @@ pub fn ball_overlap(frame: &Frame, radius: f64) -> f64 {
     (2.0 * radius - nearest).max(0.0)
 }
 
-/// Random numbers with a seed that is printed by whoever fails.
+/// Random numbers from a seed. A test that fails prints its seed.
 pub struct Random(u64);
 
 impl Random {

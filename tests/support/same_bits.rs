@@ -52,7 +52,7 @@ impl Reference {
         let mut guard = Guard::new(&self.model.world, tuning);
         let (mut next, mut wrong) = (0, None);
         let job = Job { model: &self.model, tuning, inputs: None };
-        let outcome = run_watched(job, order, &mut |glimpse| guard.see(glimpse), &mut |frame| {
+        let outcome = run_watched(job, order, &mut |view| guard.see(view), &mut |frame| {
             wrong = self
                 .frames
                 .get(next)
@@ -117,15 +117,15 @@ impl Guard {
         }
     }
 
-    fn see(&mut self, glimpse: &StepView) {
-        let gvt = glimpse.shared.lvt_histogram.gvt();
+    fn see(&mut self, view: &StepView) {
+        let gvt = view.shared.gvt.gvt();
         assert!(gvt >= self.gvt, "global virtual time fell from {} to {gvt}", self.gvt);
-        let acted = &glimpse.entities[glimpse.acted.0 as usize];
+        let acted = view.drivers[view.acted.0 as usize].entity();
         let is_there = acted.is_retired() || acted.lvt() >= gvt;
         assert!(is_there, "{} was cut back to {}, below {gvt}", acted.id(), acted.lvt());
         if gvt > self.gvt {
             let is_behind = |entity: &&Entity<RigidModel>| !entity.is_retired() && entity.lvt() < gvt;
-            let behind = glimpse.entities.iter().find(is_behind);
+            let behind = view.entities().find(is_behind);
             assert!(behind.is_none(), "{gvt} is settled, but {:?} is not there yet", behind.map(|e| e.id()));
             self.gvt = gvt;
         }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use anachron::internals::base::frame::Frame;
 use anachron::scene::{Body, Material, Scene, Shape, StaticObject};
-use anachron::{Report, Simulation};
+use anachron::{Report, Simulation, SyncMode};
 
 /// Standard gravity of the scenes here, m/s².
 pub const G: f64 = 9.81;
@@ -21,7 +21,7 @@ pub fn ball(radius: f64, position: [f64; 3]) -> Body {
     Body::new(Shape::Sphere { radius }, position)
 }
 
-pub fn lvt_min() -> StaticObject {
+pub fn floor() -> StaticObject {
     StaticObject::new(Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3])
 }
 
@@ -46,9 +46,10 @@ pub fn run(scene: &Scene) -> (Report, Frame) {
     (report, last.expect("a run has at least one frame"))
 }
 
-/// Runs a scene and shows every frame.
+/// Runs a scene by the plain loop, or by `overlap` if it has joints, and shows every frame.
 pub fn run_with(scene: &Scene, mut see: impl FnMut(&Frame)) -> Report {
-    let simulation = Simulation::new(scene).expect("the scene is valid");
+    let sync = if scene.joints.is_empty() { SyncMode::Sequential } else { SyncMode::Overlap };
+    let simulation = Simulation::new(scene).expect("the scene is valid").sync(sync);
     let report = simulation.run(|frame| {
         see(frame);
         ControlFlow::Continue(())

@@ -114,7 +114,7 @@ fn section(
         words: vec![format!(
             "Shares of the time of all cores, median of {repeat} traced runs; clocks are read between phases, which \
              makes short ones look longer. Collision checking is the search in the table; rollback is the handling \
-             of events, antievents and ghosts. Gaps of 5 us and more count as idle, shorter ones as messages. \
+             of events, antievents and ghost updates. Gaps of 5 us and more count as idle, shorter ones as messages. \
              Frames are evaluated beside the cores and not counted. The paper states for cylinders with 500 bodies \
              that collision checking takes more than half, and integration and rollback little."
         )],

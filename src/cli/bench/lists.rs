@@ -6,7 +6,7 @@ pub(super) struct Numbers(pub Vec<u32>);
 
 /// More than this many numbers of a range are thinned out to doublings.
 const RANGE_MAX: u32 = 16;
-/// Nobody wants to measure more than this.
+/// The longest list that is accepted.
 const NUMBERS_MAX: usize = 256;
 
 /// Reads a list; `max` stands for the number of cores.

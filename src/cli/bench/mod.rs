@@ -1,6 +1,6 @@
-//! `anachron bench`: measures runs against each other, and shows what came of it as tables, CSV, plots and a page.
+//! `anachron bench`: measures runs against each other, and writes tables, CSV, plots and a page.
 //!
-//! Every run is a process of its own, so that none finds the memory of another. Repetitions are interleaved: a
+//! Every run is a process of its own, so that none inherits the memory of another. Repetitions are interleaved: a
 //! disturbance of the machine meets all that is compared.
 
 mod breakdown;
@@ -22,8 +22,8 @@ use clap::{Args, Subcommand};
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 
 use self::runner::Runner;
-use super::console;
 use super::failure::{Exit, Failure};
+use super::{console, json};
 use crate::bench::sheet::html_page;
 use crate::bench::{Machine, Section, Table};
 
@@ -35,7 +35,7 @@ Examples:
   anachron bench density                          how full the box may be
   anachron bench all --repeat 3                   everything, in some tens of minutes
 
-Results are kept in bench/results/<machine>/: a CSV file per table, an SVG file per plot, and one HTML page.
+Results are written to bench/results/<machine>/: a CSV file per table, an SVG file per plot, and one HTML page.
 What is projected, not measured, is called a projection wherever it is shown.";
 
 /// Measure speed: against cores, density, window and size; and see where the time goes
@@ -49,13 +49,13 @@ pub(super) struct Arguments {
 /// What all measurements take.
 #[derive(Args, Clone)]
 struct Common {
-    /// How often each run is repeated_events; the median counts
+    /// How often each run is repeated; the median counts
     #[arg(long, value_name = "R", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000), global = true)]
     repeat: u32,
     /// How long to simulate; as suits the scenario if not given
     #[arg(long, value_name = "S", value_parser = lists::seconds, global = true)]
     seconds: Option<f64>,
-    /// Where to keep the results; bench/results/<machine> if not given
+    /// Folder of the results; bench/results/<machine> if not given
     #[arg(long, value_name = "FOLDER", global = true)]
     out: Option<PathBuf>,
     /// Show no progress bar
@@ -64,7 +64,7 @@ struct Common {
 }
 
 impl Common {
-    /// How long to simulate a scenario: long enough for something to happen, short enough to be repeated_events.
+    /// How long to simulate a scenario: long enough for something to happen, short enough to be repeated.
     fn seconds_of(&self, scenario: &str) -> f64 {
         self.seconds.unwrap_or(if scenario == "cylinders" { 3.0 } else { 2.0 })
     }
@@ -107,7 +107,7 @@ enum What {
         #[command(flatten)]
         common: Common,
     },
-    /// What speculation and actors cost on one core, and the memory of a body
+    /// Overhead of Time Warp and of actors on one core, and the memory of a body
     Overhead {
         #[command(flatten)]
         which: overhead::Arguments,
@@ -121,7 +121,7 @@ enum What {
         #[command(flatten)]
         common: Common,
     },
-    /// The group solver of `--sync overlap` against Rapier, per tick (needs the feature `rapier`)
+    /// The island solver of `--sync overlap` against Rapier, per tick (needs the feature `rapier`)
     Solver {
         #[command(flatten)]
         which: solver::Arguments,
@@ -152,7 +152,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let machine = Machine::here();
     let folder = common.out.clone().unwrap_or_else(|| Path::new("bench/results").join(machine.slug()));
-    let shelf = Shelf::open(folder, machine)?;
+    let results = ResultsFolder::open(folder, machine)?;
     let mut runner = Runner::new(common)?;
     let sections = match &arguments.what {
         What::Speedup { which, common } => speedup::measure(&mut runner, which, common),
@@ -165,10 +165,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         What::Solver { which, common } => solver::measure(&mut runner, which, common),
         What::All { common } => measure_all(&mut runner, common),
     }?;
-    shelf.keep(name, &sections)?;
+    results.write_all(name, &sections)?;
     let text: String = sections.iter().map(shown).collect();
-    console::print(&format!("{}\n{text}", shelf.machine.text()))?;
-    console::tell(format_args!("results are in {}", shelf.folder.display()));
+    console::print(&format!("{}\n{text}", results.machine.text()))?;
+    console::tell(format_args!("results are in {}", results.folder.display()));
     Ok(Exit::Done)
 }
 
@@ -186,13 +186,13 @@ fn measure_all(runner: &mut Runner, common: &Common) -> Result<Vec<Section>, Fai
     Ok(sections)
 }
 
-/// The folder that results are kept in.
-struct Shelf {
+/// The folder of the results.
+struct ResultsFolder {
     folder: PathBuf,
     machine: Machine,
 }
 
-impl Shelf {
+impl ResultsFolder {
     /// Makes sure that results can be written before anything is measured.
     fn open(folder: PathBuf, machine: Machine) -> Result<Self, Failure> {
         let rejected = |error: std::io::Error| {
@@ -200,13 +200,11 @@ impl Shelf {
             Failure::bad_input(format_args!("--out: cannot write into {name}: {error}; name another folder"))
         };
         fs::create_dir_all(&folder).map_err(rejected)?;
-        let text =
-            serde_json::to_string_pretty(&machine).expect("invariant: numbers and texts can be written");
-        fs::write(folder.join("machine.json"), text + "\n").map_err(rejected)?;
-        Ok(Shelf { folder, machine })
+        fs::write(folder.join("machine.json"), json::pretty(&machine)).map_err(rejected)?;
+        Ok(ResultsFolder { folder, machine })
     }
 
-    fn keep(&self, name: &str, sections: &[Section]) -> Result<(), Failure> {
+    fn write_all(&self, name: &str, sections: &[Section]) -> Result<(), Failure> {
         for section in sections {
             self.write(&format!("{}.csv", section.name), &section.table.csv())?;
             for (at, plot) in section.plots.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What speculation and actors cost on one core, and the memory of a body.
+//! Overhead of Time Warp and of actors on one core, and the memory of a body.
 
 use clap::Args;
 
@@ -11,11 +11,11 @@ use crate::bench::{Section, Spread, Table};
 #[derive(Args, Default)]
 pub(super) struct Arguments {}
 
-/// Scenes whose bodies mostly fly.
+/// Scenes in which bodies mostly fly.
 const SPARSE: [(&str, u32); 2] = [("gas", 10_000), ("parallel", 10_000)];
-/// Scenes whose bodies mostly touch.
+/// Scenes in which bodies are mostly in contact.
 const DENSE: [(&str, u32); 2] = [("cylinders", 500), ("bouncing", 200)];
-/// The gas whose memory is weighed, and a tiny one that shows what the program takes without bodies.
+/// Bodies of the gas that memory is measured with, and of a tiny gas that shows the memory of the program itself.
 const WEIGHED: (u32, u32) = (65_536, 64);
 
 const WAYS: [&[&str]; 3] =
@@ -46,7 +46,7 @@ pub(super) fn measure(runner: &mut Runner, _: &Arguments, common: &Common) -> Re
     }
     let overhead = Section {
         name: "overhead".into(),
-        title: "What speculation and actors cost on one core".into(),
+        title: "Overhead of Time Warp and of actors on one core".into(),
         words: vec![format!(
             "Processor seconds of the whole process, median of {} interleaved runs. The plain loop defines the \
              result; the protocol without actors (`--sync loop`) is the same protocol on one thread over the same \

@@ -1,4 +1,4 @@
-//! Scenes shared by workers: time, balance, errors and traffic against the number of workers.
+//! Scenes shared by workers: time, balance, errors and traffic by number of workers.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -16,14 +16,15 @@ use crate::base::math::Vec3;
 use crate::bench::paper::{SHARED_SCENES, SharedScene};
 use crate::bench::{Section, Spread};
 use crate::executor::{Simulation, SyncMode};
-use crate::overlap::{OverlapSettings, OverlapSummary, Violation};
+use crate::overlap::{JointGaps, OverlapSettings, OverlapSummary, TickReport};
+use crate::overlap_bridge::OverlapCoordinator;
 use crate::scenarios::{self, Request};
 use crate::scene::Scene;
 
-/// Without `--full` scenes have this share of their bodies.
-const SMALL: u32 = 8;
-/// Ticks are joined to so many points of a curve.
-const POINTS: u64 = 60;
+/// Without `--full`, scenes have the paper's number of bodies divided by this.
+const SMALL_DIVISOR: u32 = 8;
+/// The number of samples over time: each is the mean of successive ticks.
+const SAMPLES: u64 = 60;
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -51,36 +52,40 @@ impl Default for Arguments {
     }
 }
 
-/// What is shown over time, averaged over some ticks.
+/// One sample of a run over time: means over successive ticks.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ResponseInput {
+pub(super) struct Sample {
+    /// Simulated time at the end of the sample, seconds.
     pub time_s: f64,
-    /// The slowest worker's processor time and the time between ticks, milliseconds per tick.
+    /// The processor time of the slowest worker, milliseconds per tick.
     pub tick_ms: f64,
-    /// What solvers left unsolved, m/s.
+    /// The residual of the solvers, m/s.
     pub residual: f64,
-    /// Sum of the gaps of joints, metres.
+    /// The sum of the gaps of joints, metres.
     pub gap_sum_m: f64,
-    /// Of each worker.
+    /// Contact points of each worker.
     pub points: Vec<f64>,
+    /// Bodies of each worker.
     pub bodies: Vec<f64>,
-    /// Root mean square distance from where one worker has the bodies, metres.
+    /// Root mean square distance of the bodies from their positions in the run with one worker, metres.
     pub apart_m: f64,
 }
 
-/// One scene by so many workers.
+/// The runs of one scene with one number of workers.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub workers: u32,
+    /// Wall-clock time per tick, milliseconds.
     pub wall_ms: Spread,
-    /// The slowest worker and what is between ticks, per tick: what a tick takes if each worker has a core.
-    pub alone_ms: Spread,
+    /// Processor time per tick of the slowest worker and of the coordinator, milliseconds: how long a tick takes if each
+    /// worker has its own core.
+    pub own_core_ms: Spread,
     pub summary: OverlapSummary,
-    pub moments: Vec<ResponseInput>,
+    pub samples: Vec<Sample>,
     pub ticks: u64,
 }
 
-/// One scene by all numbers of workers.
+/// One scene with all numbers of workers.
 #[derive(Clone, Debug)]
 pub(super) struct OfScene {
     pub published: SharedScene,
@@ -107,7 +112,7 @@ pub(super) fn measure(
     }
     let mut measured = Vec::new();
     for scene in scenes {
-        measured.push(one(runner, arguments, common, scene)?);
+        measured.push(measure_scene(runner, arguments, common, scene)?);
     }
     let cores = super::super::resources::cores();
     let mut sections = vec![published_section(&measured, cores)];
@@ -119,37 +124,37 @@ pub(super) fn measure(
     Ok(sections)
 }
 
-fn one(
+fn measure_scene(
     runner: &Runner,
     arguments: &Arguments,
     common: &Common,
     published: &SharedScene,
 ) -> Result<OfScene, Failure> {
     let scenario = published.scenario;
-    let bodies = if arguments.full { published.bodies } else { published.bodies / SMALL };
+    let bodies = if arguments.full { published.bodies } else { published.bodies / SMALL_DIVISOR };
     let bodies = arguments.bodies.unwrap_or(bodies);
     let seconds = common.seconds.unwrap_or(if scenario == "bowl" { 4.0 } else { 2.0 });
     let request = Request { bodies: Some(bodies), seconds: Some(seconds), ..Request::default() };
     let mut scene = scenarios::build(scenario, &request)?;
     scene.group.iterations = arguments.iterations;
-    // One worker comes first: it is what others are compared with.
+    // One worker comes first: the other runs are compared with it.
     let mut counts = arguments.workers.0.clone();
     counts.retain(|count| *count != 1);
     counts.insert(0, 1);
     let mut runs: Vec<Shared> = Vec::new();
-    let mut alone: Vec<Vec<Vec3>> = Vec::new();
+    let mut reference: Vec<Vec<Vec3>> = Vec::new();
     let mut progress = Progress::start(common.quiet);
     let total = counts.len() * common.repeat as usize;
     for done in 0..total {
-        let at = done % counts.len();
-        let workers = counted(u64::from(counts[at]), "worker", "workers");
+        let index = done % counts.len();
+        let workers = counted(u64::from(counts[index]), "worker", "workers");
         progress.show(done as f64 / total as f64, |_| format!("overlap {scenario}: {workers}"));
-        let run = share(runner, &scene, counts[at], &mut alone)?;
-        match runs.get_mut(at) {
+        let run = run_once(runner, &scene, counts[index], &mut reference)?;
+        match runs.get_mut(index) {
             None => runs.push(run),
             Some(known) => {
                 known.wall_ms.add(run.wall_ms.median());
-                known.alone_ms.add(run.alone_ms.median());
+                known.own_core_ms.add(run.own_core_ms.median());
             }
         }
     }
@@ -164,6 +169,7 @@ fn one(
     })
 }
 
+/// The diagonal of the box around all bodies at the start, metres.
 fn diagonal(scene: &Scene) -> f64 {
     let at = || scene.bodies.iter().map(|body| Vec3::from(body.position));
     let low = at().fold(Vec3::repeat(f64::INFINITY), |low, x| low.inf(&x));
@@ -171,48 +177,48 @@ fn diagonal(scene: &Scene) -> f64 {
     (high - low).norm()
 }
 
-/// Runs the scene once. `alone` are the positions of the bodies by one worker, input by input.
-fn share(
+/// Runs the scene once. `reference` are the positions of the bodies with one worker, sample by sample; the first run with
+/// one worker fills it in.
+fn run_once(
     runner: &Runner,
     scene: &Scene,
     workers: u32,
-    alone: &mut Vec<Vec<Vec3>>,
+    reference: &mut Vec<Vec<Vec3>>,
 ) -> Result<Shared, Failure> {
     let settings = OverlapSettings { workers: Some(workers), measures: true, ..OverlapSettings::default() };
     let simulation = Simulation::new(scene)?.sync(SyncMode::Overlap).overlap(settings);
     simulation.check()?;
     let world = simulation.world().clone();
     let ticks = world.time.last_tick.max(1);
-    let every = ticks.div_ceil(POINTS);
-    let mut moments: Vec<ResponseInput> = Vec::new();
+    let every = ticks.div_ceil(SAMPLES);
+    let mut samples: Vec<Sample> = Vec::new();
     let mut sum = OverlapSummary::default();
     let mut since = None;
-    let is_reference = workers == 1 && alone.is_empty();
+    let is_reference = workers == 1 && reference.is_empty();
     let begun = Instant::now();
-    let mut on_tick = |tick: u64,
-                       bridge: &crate::overlap_bridge::OverlapCoordinator,
-                       report: &crate::overlap_bridge::TickReport| {
+    let mut on_tick = |tick: u64, coordinator: &OverlapCoordinator, report: &TickReport| {
         if since.is_none() {
-            sum = OverlapSummary::new(bridge.chosen());
+            let parameters = coordinator.parameters();
+            sum = OverlapSummary::new(parameters.workers, parameters.gamma);
             since = Some(tick);
         }
         sum.add(report);
         if (tick + 1).is_multiple_of(every) || tick + 1 == ticks {
             let number = (tick + 1 - since.take().unwrap_or(tick)) as f64;
-            let positions = bridge.states().iter().map(|state| state.x);
-            let apart = alone.get(moments.len()).map_or(0.0, |others: &Vec<Vec3>| {
+            let positions = coordinator.states().iter().map(|state| state.x);
+            let apart = reference.get(samples.len()).map_or(0.0, |others: &Vec<Vec3>| {
                 let squares: f64 = positions.clone().zip(others).map(|(a, b)| (a - b).norm_squared()).sum();
                 (squares / others.len() as f64).sqrt()
             });
             if is_reference {
-                alone.push(positions.collect());
+                reference.push(positions.collect());
             }
-            moments.push(ResponseInput {
+            samples.push(Sample {
                 time_s: world.time.span_s(0, tick + 1),
-                tick_ms: sum.slowest_cpu_s / number * 1e3,
-                residual: sum.residual_mean.unwrap_or(0.0),
-                gap_sum_m: Violation::of(&world, bridge.states()).sum_m,
-                points: sum.points_mean.clone(),
+                tick_ms: sum.slowest_worker_cpu_s / number * 1e3,
+                residual: sum.residual_mean_mps.unwrap_or(0.0),
+                gap_sum_m: JointGaps::of(&world, coordinator.states()).sum_m,
+                points: sum.contact_points_mean.clone(),
                 bodies: sum.bodies_mean.clone(),
                 apart_m: if is_reference { 0.0 } else { apart },
             });
@@ -231,14 +237,14 @@ fn share(
     Ok(Shared {
         workers,
         wall_ms: per_tick(wall_s),
-        alone_ms: per_tick(summary.slowest_cpu_s + summary.bridge_s),
+        own_core_ms: per_tick(summary.slowest_worker_cpu_s + summary.coordinator_cpu_s),
         summary,
-        moments,
+        samples,
         ticks,
     })
 }
 
-/// Four digits, or nothing for nothing.
+/// Four digits; empty if the number is not finite.
 pub(super) fn cell(number: f64) -> String {
     if number.is_finite() { short(number) } else { String::new() }
 }

@@ -1,7 +1,7 @@
-//! What was measured of shared scenes, as tables and plots like those of the paper's figures 10 to 14 and table 2.
+//! Measurements of shared scenes as tables and plots like the paper's figures 10 to 14 and table 2.
 
 use super::super::format::short;
-use super::overlap::{OfScene, ResponseInput, Shared, cell};
+use super::overlap::{OfScene, Sample, Shared, cell};
 use crate::bench::plot::{Plot, Point, Style};
 use crate::bench::{Section, Table};
 
@@ -15,7 +15,7 @@ fn speedup(scene: &OfScene, run: &Shared, cores: usize) -> (f64, &'static str) {
     if run.workers as usize <= cores {
         (one.wall_ms.median() / run.wall_ms.median(), "measured")
     } else {
-        (one.alone_ms.median() / run.alone_ms.median(), "projection")
+        (one.own_core_ms.median() / run.own_core_ms.median(), "projection")
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) fn published_section(scenes: &[OfScene], cores: usize) -> Section {
             published.joints.to_string(),
             scene.joints.to_string(),
             published.contacts.to_string(),
-            format!("{:.0}", scene.runs[0].summary.points_mean.iter().sum::<f64>()),
+            format!("{:.0}", scene.runs[0].summary.contact_points_mean.iter().sum::<f64>()),
             format!("{:.2} ({})", published.speedup, published.workers),
             ours,
         ]);
@@ -104,26 +104,26 @@ pub(super) fn main_section(scene: &OfScene, cores: usize, repeat: u32, iteration
             run.workers.to_string(),
             cell(run.wall_ms.median()),
             format!("{:.0} %", run.wall_ms.half_width() * 100.0),
-            cell(run.alone_ms.median()),
+            cell(run.own_core_ms.median()),
             format!("{factor:.2}"),
             kind.to_owned(),
-            format!("{:.2}", scene.runs[0].alone_ms.median() / run.alone_ms.median()),
+            format!("{:.2}", scene.runs[0].own_core_ms.median() / run.own_core_ms.median()),
             cell(summary.shared_mean),
             cell(summary.copies_mean),
-            cell(summary.moved as f64 / ticks),
-            cell(summary.bytes as f64 / ticks / 1e3),
-            format!("{:.2}", spread(&summary.points_mean)),
+            cell(summary.bodies_moved as f64 / ticks),
+            cell(summary.bytes_sent as f64 / ticks / 1e3),
+            format!("{:.2}", spread(&summary.contact_points_mean)),
             format!("{:.2}", spread(&summary.bodies_mean)),
-            cell(summary.residual_mean.unwrap_or(f64::NAN)),
-            cell(summary.violation.max_m * 1e3),
-            cell(summary.violation.sum_m / scene.diagonal_m),
-            cell(run.moments.last().map_or(0.0, |input| input.apart_m)),
+            cell(summary.residual_mean_mps.unwrap_or(f64::NAN)),
+            cell(summary.joint_gaps.max_m * 1e3),
+            cell(summary.joint_gaps.sum_m / scene.diagonal_m),
+            cell(run.samples.last().map_or(0.0, |sample| sample.apart_m)),
         ]);
     }
     let name = scene.published.scenario;
     let mut apart = Plot::lines(&format!("{name}: distance from one worker"), "simulated seconds", "m, RMS");
     for run in &scene.runs[1..] {
-        apart.add(&format!("{} workers", run.workers), Style::Line, over_time(run, |input| input.apart_m));
+        apart.add(&format!("{} workers", run.workers), Style::Line, over_time(run, |sample| sample.apart_m));
     }
     Section {
         name: format!("overlap-{name}"),
@@ -148,8 +148,8 @@ fn spread(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max) / least
 }
 
-fn over_time(run: &Shared, value: impl Fn(&ResponseInput) -> f64) -> Vec<Point> {
-    run.moments.iter().map(|input| point(input.time_s, value(input))).collect()
+fn over_time(run: &Shared, value: impl Fn(&Sample) -> f64) -> Vec<Point> {
+    run.samples.iter().map(|sample| point(sample.time_s, value(sample))).collect()
 }
 
 /// The paper's figures 11 and 12: times and errors over simulated time.
@@ -171,11 +171,11 @@ pub(super) fn time_section(scene: &OfScene) -> Section {
     ]);
     for run in &scene.runs {
         let label = format!("{} workers", run.workers);
-        times.add(&label, Style::Line, over_time(run, |input| input.tick_ms));
-        residuals.add(&label, Style::Line, over_time(run, |input| input.residual));
-        gaps.add(&label, Style::Line, over_time(run, |input| input.gap_sum_m / scene.diagonal_m));
-        for input in run.moments.iter().step_by(10) {
-            let ResponseInput { time_s, tick_ms, residual, gap_sum_m, apart_m, .. } = input;
+        times.add(&label, Style::Line, over_time(run, |sample| sample.tick_ms));
+        residuals.add(&label, Style::Line, over_time(run, |sample| sample.residual));
+        gaps.add(&label, Style::Line, over_time(run, |sample| sample.gap_sum_m / scene.diagonal_m));
+        for sample in run.samples.iter().step_by(10) {
+            let Sample { time_s, tick_ms, residual, gap_sum_m, apart_m, .. } = sample;
             let numbers = [time_s, tick_ms, residual, gap_sum_m, apart_m].map(|number| cell(*number));
             table.add(std::iter::once(run.workers.to_string()).chain(numbers).collect());
         }
@@ -213,16 +213,16 @@ pub(super) fn balance_section(scene: &OfScene) -> Section {
         let mut bodies = Plot::lines(&title, "simulated seconds", "bodies");
         for worker in 0..run.workers as usize {
             let label = format!("worker {worker}");
-            points.add(&label, Style::Line, over_time(run, |input| input.points[worker]));
-            bodies.add(&label, Style::Line, over_time(run, |input| input.bodies[worker]));
-            let quartiles = |value: &dyn Fn(&ResponseInput) -> f64| {
-                let mut values: Vec<f64> = run.moments.iter().map(value).collect();
+            points.add(&label, Style::Line, over_time(run, |sample| sample.points[worker]));
+            bodies.add(&label, Style::Line, over_time(run, |sample| sample.bodies[worker]));
+            let quartiles = |value: &dyn Fn(&Sample) -> f64| {
+                let mut values: Vec<f64> = run.samples.iter().map(value).collect();
                 values.sort_unstable_by(f64::total_cmp);
                 let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
                 [0.0, 0.25, 0.5, 0.75, 1.0].map(at)
             };
-            let of_points = quartiles(&|input: &ResponseInput| input.points[worker]);
-            let of_bodies = quartiles(&|input: &ResponseInput| input.bodies[worker]);
+            let of_points = quartiles(&|sample: &Sample| sample.points[worker]);
+            let of_bodies = quartiles(&|sample: &Sample| sample.bodies[worker]);
             let mut row = vec![run.workers.to_string(), worker.to_string()];
             row.extend(of_points.map(|number| format!("{number:.0}")));
             row.push(format!("{:.0}", of_bodies[2]));

@@ -1,4 +1,4 @@
-//! Runs cases as processes of their own, interleaved and repeated_events, and reads what they say of themselves.
+//! Runs cases as processes of their own, interleaved and repeated, and reads the JSON they print.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ use crate::bench::Spread;
 pub(super) struct Case {
     /// Cases with the same scene must come to the same digest.
     pub scene: Vec<String>,
-    /// How it is run.
+    /// Flags that choose the executor.
     pub how: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ fn texts(list: &[&str]) -> Vec<String> {
     list.iter().map(ToString::to_string).collect()
 }
 
-/// Time Warp on so many cores.
+/// Flags for Time Warp on `cores` cores.
 pub(super) fn timewarp(cores: u32) -> [String; 4] {
     ["--sync", "timewarp", "--cores", &cores.to_string()].map(ToOwned::to_owned)
 }
@@ -53,16 +53,16 @@ pub(super) struct Measured {
     pub case: Case,
     pub wall_s: Spread,
     pub cpu_s: Spread,
-    /// Processor time of the arbiters alone.
+    /// Processor time of the arbiters alone, seconds.
     pub busy_s: Spread,
-    /// Wall time of starting the actors and sending them home.
+    /// Wall time of starting and stopping the actors, seconds.
     pub start_stop_s: Spread,
     /// Wall times in the order of the repetitions, to be compared with those of another case.
     pub walls: Vec<f64>,
     pub peak_rss_bytes: f64,
     pub energy_drift: f64,
     pub max_overlap_m: f64,
-    /// Ticks kept, as a share of those computed; nothing without speculation.
+    /// Ticks committed, as a share of those computed; nothing without Time Warp.
     pub efficiency: Option<f64>,
     pub digest: String,
 }

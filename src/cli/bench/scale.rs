@@ -10,7 +10,7 @@ use super::runner::{Case, Runner, timewarp};
 use crate::bench::plot::{Plot, Point, Style};
 use crate::bench::{Section, Table};
 
-/// Larger scenes are repeated_events less often: about so many bodies in all repetitions together.
+/// Larger scenes are repeated less often, so that all repetitions together have about this many bodies.
 const BODIES_REPEATED: u32 = 2_000_000;
 /// The plain loop is compared up to this number of bodies.
 const PLAIN_MAX: u32 = 100_000;

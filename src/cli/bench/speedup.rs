@@ -232,12 +232,12 @@ struct Projection {
 }
 
 impl Projection {
-    /// On this machine, with so many arbiters.
+    /// On this machine, with `cores` arbiters.
     fn here(&self, cores: usize) -> Projected {
         project(&self.graph, cores, self.hardware, &self.costs)
     }
 
-    /// On a machine with exactly so many cores.
+    /// On a machine with exactly `cores` cores.
     fn elsewhere(&self, cores: usize) -> Projected {
         project(&self.graph, cores, cores, &self.costs)
     }

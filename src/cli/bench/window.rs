@@ -1,4 +1,4 @@
-//! Windows of different length: how far ahead it pays to speculate.
+//! Windows of different length: how far ahead speculation pays.
 
 use clap::Args;
 

@@ -1,28 +1,32 @@
-//! The plainest broad phase that is not silly: a uniform grid, filled anew whenever it is asked.
+//! The broad phase: a uniform grid, filled anew at every call.
 //!
-//! It proposes pairs of bodies whose bounding balls, or whose boxes, come near each other. It may propose too many,
-//! never too few, and in ascending order of places.
+//! It proposes pairs of bodies with bounding balls, or boxes, that come near each other. It may propose too many, never
+//! too few, and in ascending order of their indices.
 
 use smallvec::SmallVec;
 
 use crate::base::aabb::Aabb;
 use crate::base::math::Vec3;
 
-/// Bodies more than this many times larger than the typical one are compared with everything.
+/// Bodies more than this many times larger than the median are compared with all others. Not tuned.
 const LARGE: f64 = 4.0;
-/// Cells beyond this share the outermost one.
+/// Cells with coordinates beyond this share the outermost one: the coordinates must fit into an `i64`.
 const FARTHEST: f64 = 1e15;
 /// Cells are a little wider than what must fit, so that rounding never puts neighbours two cells apart.
 const SLACK: f64 = 1e-6;
-/// So many bodies tell how far a crowd extends.
+/// The extent of all bodies is estimated from at least this many of them, if there are as many. No
+/// figures were kept when it was introduced (1e80d3e).
 const SAMPLE: usize = 32;
 
-/// A body in the grid: where it is, how far it reaches, and its place in the caller's list.
+/// A body in the grid.
 #[derive(Clone, Copy)]
 struct Ball {
+    /// Position of the centre, metres.
     x: Vec3,
+    /// Radius and half the margin, metres.
     reach: f64,
-    place: u32,
+    /// Index in the caller's list.
+    index: u32,
 }
 
 impl Ball {
@@ -34,21 +38,22 @@ impl Ball {
     }
 
     fn pair(&self, other: &Ball) -> (u32, u32) {
-        (self.place.min(other.place), self.place.max(other.place))
+        (self.index.min(other.index), self.index.max(other.index))
     }
 }
 
-/// Space cut into cells, of which there is a limited number: it repeats itself in all directions, and who is far
-/// away may share a cell with who is here.
+/// Space cut into cells. Their number is limited: the lattice repeats itself in all directions, so that bodies far apart
+/// may share a cell.
 #[derive(Clone, Copy)]
 struct Lattice {
+    /// One over the width of a cell.
     cells_per_m: f64,
     /// Bits of the number of cells along each axis; at least two, so that neighbours on both sides differ.
     bits: [u32; 3],
 }
 
 impl Lattice {
-    /// Cells of a width, about as many as there are bodies, over the shape of the crowd.
+    /// Cells of a width in metres, about as many as there are bodies, spread like the extent of the bodies.
     fn new(balls: &[Ball], width: f64) -> Self {
         let cells_per_m = 1.0 / width;
         let mut bits = [0, 1, 2].map(|axis| {
@@ -56,7 +61,7 @@ impl Lattice {
             let mut along: SmallVec<[f64; 2 * SAMPLE]> =
                 balls.iter().step_by(step).map(|b| b.x[axis]).collect();
             along.sort_unstable_by(f64::total_cmp);
-            // A few may be far away: those between a tenth and nine tenths tell.
+            // A few may be far away: only those between the first and the last tenth count.
             let (low, high) = (along.len() / 10, along.len() - 1 - along.len() / 10);
             let cells = (1.5 * (along[high] - along[low]) * cells_per_m).clamp(1.0, 1e6) as u32;
             cells.next_power_of_two().trailing_zeros().max(2)
@@ -73,7 +78,7 @@ impl Lattice {
         1 << self.bits.iter().sum::<u32>()
     }
 
-    /// The cell of a place along each axis.
+    /// The coordinates of the cell of a position.
     #[inline]
     fn coordinates(&self, x: Vec3) -> [usize; 3] {
         [self.along(0, x.x), self.along(1, x.y), self.along(2, x.z)]
@@ -113,38 +118,42 @@ impl Lattice {
     }
 }
 
-/// A grid, with room that is used again and again.
+/// A grid. It keeps its memory from call to call.
 #[derive(Default)]
 pub(crate) struct Grid {
-    /// The bodies, in the order of their cells.
+    /// The bodies that are not large, in the order of their cells.
     balls: Vec<Ball>,
+    /// The same bodies in the order of the caller's list.
     unsorted: Vec<Ball>,
-    /// Bodies that are compared with everything.
+    /// Bodies that are compared with all others.
     large: Vec<Ball>,
-    /// The cell of every body, as they come.
+    /// The cell of every body in `unsorted`.
     cells: Vec<u32>,
-    /// Where the bodies of every cell begin, and where those of the last end.
+    /// The index in `balls` at which each cell begins, and at which the last one ends.
     starts: Vec<u32>,
+    /// Pairs in the order in which they are found.
     found: Vec<(u32, u32)>,
+    /// The same pairs in ascending order.
     pairs: Vec<(u32, u32)>,
 }
 
 impl Grid {
-    /// All pairs of places whose balls (`positions`, `radii`) are less than `margin` apart in every axis.
+    /// All pairs of balls (`positions`, `radii`) that are at most `margin` apart along every axis, as indices in
+    /// ascending order. All lengths in metres.
     pub fn pairs(&mut self, positions: &[Vec3], radii: &[f64], margin: f64) -> &[(u32, u32)] {
         self.found.clear();
         self.large.clear();
         self.unsorted.clear();
         let width = cell_width(radii, margin);
-        for (place, (x, radius)) in positions.iter().zip(radii).enumerate() {
-            let ball = Ball { x: *x, reach: radius + 0.5 * margin, place: place as u32 };
+        for (index, (x, radius)) in positions.iter().zip(radii).enumerate() {
+            let ball = Ball { x: *x, reach: radius + 0.5 * margin, index: index as u32 };
             let is_large = 2.0 * radius + margin > width;
             if is_large { self.large.push(ball) } else { self.unsorted.push(ball) }
         }
         if !self.unsorted.is_empty() {
             let lattice = Lattice::new(&self.unsorted, width * (1.0 + SLACK));
             self.fill(lattice);
-            self.meet(lattice);
+            self.compare_cells(lattice);
         }
         for (at, big) in self.large.iter().enumerate() {
             let others = self.unsorted.iter().chain(&self.large[..at]);
@@ -154,10 +163,10 @@ impl Grid {
         &self.pairs
     }
 
-    /// All pairs of boxes that overlap, as numbers in the list, in ascending order.
+    /// All pairs of boxes that overlap, as indices in ascending order.
     pub fn overlapping(&mut self, boxes: &[Aabb]) -> &[(u32, u32)] {
         let middles: Vec<Vec3> = boxes.iter().map(|each| (each.min + each.max) * 0.5).collect();
-        // A little more than half their size, for the middles are rounded.
+        // A little more than half their size, because the middles are rounded.
         let reach = |each: &Aabb| {
             (each.max - each.min).amax() * (0.5 + 1e-9) + 1e-12 * each.min.amax().max(each.max.amax())
         };
@@ -184,7 +193,7 @@ impl Grid {
         }
         self.balls.clear();
         self.balls.extend_from_slice(&self.unsorted);
-        // From the back, so that every cell ends up at its start, and those who came first come first.
+        // From the back, so that the start of every cell ends up right, and bodies of a cell keep their order.
         for (ball, cell) in self.unsorted.iter().zip(&self.cells).rev() {
             let start = &mut self.starts[*cell as usize];
             *start -= 1;
@@ -192,8 +201,8 @@ impl Grid {
         }
     }
 
-    /// Everybody meets those behind it in its cell, and those in the cells ahead.
-    fn meet(&mut self, lattice: Lattice) {
+    /// Compares every body with those behind it in its cell, and with those in the cells ahead.
+    fn compare_cells(&mut self, lattice: Lattice) {
         let (balls, starts, found) = (&self.balls, &self.starts, &mut self.found);
         let mut at = 0;
         while at < balls.len() {
@@ -202,25 +211,25 @@ impl Grid {
             let end = starts[cell + 1] as usize;
             let ahead = lattice.ahead(coordinates);
             for (own, ball) in balls.iter().enumerate().take(end).skip(at) {
-                let mut meet = |others: &[Ball]| {
+                let mut compare = |others: &[Ball]| {
                     found.extend(
                         others.iter().filter(|other| ball.is_near(other)).map(|other| ball.pair(other)),
                     );
                 };
-                meet(&balls[own + 1..end]);
+                compare(&balls[own + 1..end]);
                 for (first, last) in &ahead {
-                    meet(&balls[starts[*first] as usize..starts[*last] as usize]);
+                    compare(&balls[starts[*first] as usize..starts[*last] as usize]);
                 }
             }
             at = end;
         }
     }
 
-    /// Puts what was found in ascending order: by the first places, then among equals by the second.
-    fn put_in_order(&mut self, places: usize) {
+    /// Sorts what was found: by the first index, then by the second. `count` is the number of bodies.
+    fn put_in_order(&mut self, count: usize) {
         let starts = &mut self.starts;
         starts.clear();
-        starts.resize(places + 1, 0);
+        starts.resize(count + 1, 0);
         for (first, _) in &self.found {
             starts[*first as usize] += 1;
         }
@@ -242,7 +251,7 @@ impl Grid {
     }
 }
 
-/// Cells as wide as the bodies that are not unusually large.
+/// The width of cells, metres: that of the largest body that is not unusually large.
 fn cell_width(radii: &[f64], margin: f64) -> f64 {
     let mut sorted = radii.to_vec();
     let middle = sorted.len() / 2;
@@ -271,7 +280,7 @@ mod tests {
         expected
     }
 
-    /// Crowds of any shape, one after the other in the same grid.
+    /// Sets of bodies of any extent, one after the other in the same grid.
     #[test]
     fn a_grid_can_be_used_again() {
         let mut grid = Grid::default();
@@ -292,7 +301,7 @@ mod tests {
     }
 
     proptest! {
-        /// The grid proposes exactly the pairs that comparing everything with everything finds.
+        /// The grid proposes exactly the pairs that comparing each body with each other finds.
         #[test]
         fn the_grid_finds_what_comparing_all_finds(
             bodies in prop::collection::vec((prop::array::uniform3(-6.0..6.0f64), 0.05..1.0f64), 0..60),

@@ -1,5 +1,5 @@
-//! Collision detection: which pairs are near (broad phase), where they touch (narrow phase and its kernels), and when
-//! two flights will touch for the first time (time of impact).
+//! Collision detection: which pairs are near (broad phase, Verlet lists), where they touch (narrow phase and its
+//! kernels), and when two flights touch for the first time (time of impact).
 
 pub(crate) mod broad_phase;
 pub mod kernels;

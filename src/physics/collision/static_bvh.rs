@@ -1,4 +1,4 @@
-//! Which static geometry is near a box: known to everybody, built once.
+//! Which static geometry is near a box: a tree, built once for a world and never changed.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -7,20 +7,19 @@ use parry3d::partitioning::{Bvh, BvhBuildStrategy};
 
 use crate::base::aabb::Aabb;
 use crate::base::math::to_parry;
-use crate::physics::shape::Shape;
 use crate::physics::world::StaticDef;
 
-/// Up to this many, looking at each is quicker than descending a tree.
+/// Up to this many static objects there is no tree: looking at each is quicker. Not tuned.
 const LINEAR_MAX: usize = 12;
 
 /// Finds static geometry near a box.
 #[derive(Clone)]
 pub(crate) struct StaticBvh {
-    /// Copies have the same number, others have another.
+    /// Tells trees apart: copies have the same number, all others differ.
     number: u64,
-    /// Bounds by position in the world's list.
+    /// Bounds of the static objects, by index in the world's list.
     bounds: Vec<Aabb>,
-    /// Half-spaces have no bounds: always candidates.
+    /// Indices of half-spaces: without bounds, they are always candidates.
     everywhere: Vec<u32>,
     tree: Option<Bvh>,
 }
@@ -28,36 +27,39 @@ pub(crate) struct StaticBvh {
 impl StaticBvh {
     pub fn new(statics: &[StaticDef]) -> Self {
         let bounds: Vec<Aabb> = statics.iter().map(|s| s.shape.aabb(s.x, &s.q)).collect();
-        let is_everywhere = |at: &usize| matches!(statics[*at].shape, Shape::HalfSpace { .. });
-        let everywhere: Vec<u32> = (0..statics.len()).filter(is_everywhere).map(|at| at as u32).collect();
+        let is_everywhere = |index: &usize| !statics[*index].shape.is_bounded();
+        let everywhere: Vec<u32> =
+            (0..statics.len()).filter(is_everywhere).map(|index| index as u32).collect();
         let tree = (statics.len() > LINEAR_MAX).then(|| {
-            let leaves = (0..statics.len()).filter(|at| !is_everywhere(at));
-            let leaf =
-                |at: usize| ParryAabb { mins: to_parry(bounds[at].min), maxs: to_parry(bounds[at].max) };
-            Bvh::from_iter(BvhBuildStrategy::Binned, leaves.map(|at| (at, leaf(at))))
+            let leaves = (0..statics.len()).filter(|index| !is_everywhere(index));
+            let leaf = |index: usize| ParryAabb {
+                mins: to_parry(bounds[index].min),
+                maxs: to_parry(bounds[index].max),
+            };
+            Bvh::from_iter(BvhBuildStrategy::Binned, leaves.map(|index| (index, leaf(index))))
         });
         static BUILT: AtomicU64 = AtomicU64::new(0);
         StaticBvh { number: BUILT.fetch_add(1, Relaxed), bounds, everywhere, tree }
     }
 
-    /// What was found by one with another number may be something else.
+    /// What was found in a tree with another number may not hold in this one.
     pub fn number(&self) -> u64 {
         self.number
     }
 
     /// Whether the bounds of one static object overlap `near`.
     #[inline]
-    pub fn is_near(&self, at: u32, near: &Aabb) -> bool {
-        self.bounds[at as usize].overlaps(near)
+    pub fn is_near(&self, index: u32, near: &Aabb) -> bool {
+        self.bounds[index as usize].overlaps(near)
     }
 
-    /// Puts the positions of all static objects whose bounds overlap `near` into `out`, in ascending order.
+    /// Puts the indices of all static objects with bounds that overlap `near` into `out`, in ascending order.
     pub fn near(&self, near: &Aabb, out: &mut Vec<u32>) {
         out.clear();
         match &self.tree {
             None => {
                 let hits = self.bounds.iter().enumerate().filter(|(_, bounds)| bounds.overlaps(near));
-                out.extend(hits.map(|(at, _)| at as u32));
+                out.extend(hits.map(|(index, _)| index as u32));
             }
             Some(tree) => {
                 let near = ParryAabb { mins: to_parry(near.min), maxs: to_parry(near.max) };

@@ -1,18 +1,19 @@
 //! The first tick of a range at which two flights touch, without looking at every tick.
 //!
-//! Root finding only narrows the range, with room to spare; whether there is a touch is decided by the one
-//! predicate, so that the answer is exactly that of testing every tick in turn.
+//! Root finding only narrows the range, with a margin. Whether bodies touch is decided by the one predicate of the narrow
+//! phase, so that the answer is exactly that of testing every tick in turn.
 
 use crate::base::math::Vec3;
 use crate::base::time::Tick;
-use crate::physics::collision::kernels::{Placed, signed_distance};
+use crate::physics::collision::kernels::Placed;
 use crate::physics::collision::narrow_phase::{balls_touch, touching, touching_static};
 use crate::physics::flight::{Flight, FlightCursor};
 use crate::physics::shape::Shape;
 use crate::physics::world::{BodyDef, StaticDef, World};
 
-/// Distance by which bounds are widened against rounding, metres, and as a share of the coordinates.
+/// Distance by which bounds are widened against rounding, metres.
 const SLACK_M: f64 = 1e-6;
+/// The same as a share of the coordinates, for bodies far from the origin.
 const SLACK_SHARE: f64 = 1e-12;
 
 /// A body in flight.
@@ -84,8 +85,8 @@ pub fn first_static_touch(world: &World, (body, flight): Flying, from: Tick, to:
     let mut near = Vec::new();
     world.static_bvh.near(&bounds, &mut near);
     let mut earliest = None;
-    for object in near.into_iter().map(|at| &world.statics[at as usize]) {
-        // Nobody needs to know what comes after the earliest touch found so far.
+    for object in near.into_iter().map(|index| &world.statics[index as usize]) {
+        // Contacts after the earliest found so far are of no use.
         let until = earliest.map_or(to, |tick: Tick| tick - 1);
         if let Some(tick) = first_touch_with(world, (body, flight), object, from, until) {
             earliest = Some(tick);
@@ -122,38 +123,41 @@ fn first_touch_with(
     None
 }
 
-/// For how many ticks from `tick` on a body does not touch static geometry for certain; nothing if it may be touching
-/// it now.
+/// For how many ticks after `tick` a body certainly does not touch static geometry; `None` if it may touch it at
+/// `tick`.
 fn contact_free_ticks(world: &World, (body, flight): Flying, object: &StaticDef, tick: Tick) -> Option<f64> {
     let x = flight.position_at(world, tick);
-    let (normal, distance) = signed_distance(x, &Placed { shape: &object.shape, x: object.x, q: object.q });
+    let placed = Placed { shape: &object.shape, x: object.x, q: object.q };
+    let (normal, distance) = placed.signed_distance(x);
     let slack = SLACK_M + SLACK_SHARE * (x.amax() + distance.abs());
-    let room = distance - body.radius - world.rule.margin_m - slack;
-    if room <= 0.0 {
+    let margin = distance - body.radius - world.rule.margin_m - slack;
+    if margin <= 0.0 {
         return None;
     }
     let v = flight.velocity_at(world, tick);
-    let safe = match object.shape {
-        Shape::Mesh(_) | Shape::Ring { .. } => crossing_seconds(room, v, world.gravity),
-        _ => contact_free_s(room, normal, v, world.gravity),
+    // Only a convex shape lies entirely on one side of the plane through its nearest point.
+    let safe_s = if object.shape.is_convex() {
+        contact_free_s(margin, normal, v, world.gravity)
+    } else {
+        crossing_s(margin, v, world.gravity)
     };
-    Some((safe / world.time.tick_s).floor() - 1.0)
+    Some((safe_s / world.time.tick_s).floor() - 1.0)
 }
 
-/// How long a point stays above the plane `room` below it, for a plane that bounds a convex shape: infinite if
-/// it never comes down.
-fn contact_free_s(room: f64, normal: Vec3, v: Vec3, gravity: Vec3) -> f64 {
+/// How long, in seconds, a point stays above the plane that lies `margin` (metres) below it: infinite if it never comes
+/// down to it.
+fn contact_free_s(margin: f64, normal: Vec3, v: Vec3, gravity: Vec3) -> f64 {
     let (speed, half_pull) = (normal.dot(&v), 0.5 * normal.dot(&gravity));
-    let discriminant = speed * speed - 4.0 * half_pull * room;
+    let discriminant = speed * speed - 4.0 * half_pull * margin;
     if discriminant < 0.0 {
         return f64::INFINITY;
     }
     let denominator = -speed + discriminant.sqrt();
-    if denominator <= 0.0 { f64::INFINITY } else { 2.0 * room / denominator }
+    if denominator <= 0.0 { f64::INFINITY } else { 2.0 * margin / denominator }
 }
 
-/// How long it takes at least to move `room` in any direction.
-fn crossing_seconds(room: f64, v: Vec3, gravity: Vec3) -> f64 {
+/// How long, in seconds, it takes at least to move by `margin` (metres) in any direction.
+fn crossing_s(margin: f64, v: Vec3, gravity: Vec3) -> f64 {
     let (speed, half_pull) = (v.norm(), 0.5 * gravity.norm());
-    2.0 * room / (speed + (speed * speed + 4.0 * half_pull * room).sqrt())
+    2.0 * margin / (speed + (speed * speed + 4.0 * half_pull * margin).sqrt())
 }

@@ -158,14 +158,6 @@ pub fn find_contact(
 /// A cheap test for bodies far above a plane; says no for every other shape.
 #[inline]
 fn is_clear_of(body: &BodyDef, state: &BodyState, object: &Placed, reach: f64) -> bool {
-    match object.shape {
-        Shape::HalfSpace { normal } => (object.q * normal).dot(&(state.x - object.x)) > body.radius + reach,
-        Shape::Sphere { .. }
-        | Shape::Box { .. }
-        | Shape::Capsule { .. }
-        | Shape::Cylinder { .. }
-        | Shape::Ring { .. }
-        | Shape::Hull(_)
-        | Shape::Mesh(_) => false,
-    }
+    let Shape::HalfSpace(plane) = object.shape else { return false };
+    (object.q * plane.normal).dot(&(state.x - object.x)) > body.radius + reach
 }

@@ -1,143 +1,114 @@
-//! Regrouping: who keeps touching others joins them, and who is no longer near its cluster leaves it.
+//! Reclustering: an entity whose bodies keep touching those of a larger cluster joins it, and bodies that are no longer
+//! near their cluster leave it.
 //!
-//! What is observed is committed, and a handover happens at global virtual time. Who shares a clock with whom
-//! never changes a result, so hints may be out of date and nothing here need be exact.
+//! Decisions rest on committed ticks, and bodies migrate at GVT. Which bodies share a clock never changes a result, so
+//! the sizes in the directory are hints that may be out of date.
 
+use crate::base::components::connected_components;
 use crate::base::time::Tick;
 use crate::protocol::cluster::ClusterDirectory;
-use crate::protocol::dynamics::{BodyIndex, Dynamics, Response};
+use crate::protocol::dynamics::BodyIndex;
+use crate::protocol::dynamics::{Dynamics, Response};
+use crate::protocol::effects::Effects;
 use crate::protocol::entity::{Entity, Limits};
 use crate::protocol::gvt::VirtualTimes;
-use crate::protocol::message::{EntityId, Outbox};
+use crate::protocol::message::EntityId;
 
-/// Island is observed for so many ticks before anybody joins others.
-const OBSERVED: Tick = 8;
-/// And for so many before those part who do not touch.
-const OBSERVED_LONG: Tick = 64;
-/// Who touches remotes at one of so many ticks joins them.
-const SELDOM: u64 = 32;
-/// What an entity has seen of its company since it last thought about it.
+/// An entity is observed for this many ticks before it joins another. Not tuned.
+const OBSERVED_TICKS: Tick = 8;
+/// And for this many before bodies that touch nothing of the cluster leave it. Not tuned.
+const OBSERVED_LONG_TICKS: Tick = 64;
+/// An entity that is held by remote bodies at more than one of this many ticks joins them. Not tuned.
+const HELD_ONE_IN: u64 = 32;
+
+/// What an entity has learnt about its cluster since it last reclustered.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Island {
-    /// When it last thought about it.
+pub(super) struct ClusterStats {
+    /// The tick of the last decision.
     since: Tick,
-    /// Ticks at which it touched remotes and was held.
+    /// Ticks at which it touched remote bodies and was held.
     encounters: u64,
-    /// The size it has made known.
+    /// The size that the directory knows.
     size: Option<u32>,
 }
 
-impl Island {
-    /// A response is settled. Who bounces off is gone again; who is held makes company.
+impl ClusterStats {
+    /// A response is committed. Bodies that bounce part again; bodies that are held belong together.
     pub fn record<D: Dynamics>(&mut self, response: &Response<D>) {
-        self.encounters += u64::from(!response.told.is_empty() && response.is_resting);
+        self.encounters += u64::from(!response.ghosts.is_empty() && response.is_resting);
     }
 
     fn reset(&mut self, now: Tick) {
-        *self = Island { since: now, size: self.size, ..Island::default() };
+        *self = ClusterStats { since: now, size: self.size, ..ClusterStats::default() };
     }
 }
 
 impl<D: Dynamics> Entity<D> {
-    /// Makes known how large its cluster is, and joins others or parts if the time has come. To be called before
-    /// every step. At the last tick nobody moves any more: whoever has come there may have been told that all are
-    /// done.
-    pub fn recluster(
+    /// Publishes the size of its cluster, and joins another or splits if it is time. At the last tick nothing migrates:
+    /// the run may already count as done.
+    pub(in crate::protocol) fn recluster(
         &mut self,
         directory: &dyn ClusterDirectory,
         limits: &Limits,
-        now: VirtualTimes,
-        out: &mut Outbox<D>,
+        times: VirtualTimes,
+        out: &mut Effects<D>,
     ) {
         self.publish_size(directory);
-        if now.gvt >= limits.last_tick {
+        if times.gvt >= limits.last_tick {
             return;
         }
-        let is_time = now.gvt >= self.company.since + OBSERVED && self.can_migrate(now.gvt);
-        if !is_time || self.is_retired() || !self.actions.is_empty() || directory.size(self.id).is_none() {
+        let is_time = times.gvt >= self.cluster_stats.since + OBSERVED_TICKS && self.can_migrate(times.gvt);
+        if !is_time || self.is_retired() || !self.inputs.is_empty() || directory.size(self.id).is_none() {
             return;
         }
-        let observed = now.gvt - self.company.since;
-        let is_often = self.company.encounters * SELDOM >= observed;
-        // A large cluster can keep who is apart for long: it would have to respond again and again if they came back.
-        let patience = OBSERVED_LONG.max(self.members.len() as u64);
-        let largest_touching = if is_often { self.largest_touching(directory) } else { None };
-        let largest_touching = largest_touching
-            .filter(|largest_touching| directory.reserve(*largest_touching, self.members.len() as u32));
-        let migrations_out = match largest_touching {
-            Some(largest_touching) => vec![(self.members.clone(), largest_touching)],
+        let observed = times.gvt - self.cluster_stats.since;
+        let is_often = self.cluster_stats.encounters * HELD_ONE_IN >= observed;
+        // A large cluster keeps bodies that are apart for longer: if they came back, it would have to respond anew.
+        let patience = OBSERVED_LONG_TICKS.max(self.members.len() as u64);
+        let host = if is_often { self.largest_touching(directory) } else { None };
+        let host = host.filter(|host| directory.reserve(*host, self.members.len() as u32));
+        let leaving = match host {
+            Some(host) => vec![(self.members.clone(), host)],
             None if self.members.len() > 1 && observed >= patience => self.disconnected(directory),
-            // Somebody may yet turn up; meanwhile the cluster gets to know itself.
+            // A larger cluster may yet be near; meanwhile observation goes on.
             None if self.members.len() > 1 || is_often => return,
             None => Vec::new(),
         };
-        if !migrations_out.is_empty() {
-            self.migrate_to(&migrations_out, now.gvt, out);
+        if !leaving.is_empty() {
+            self.migrate_to(&leaving, times.gvt, out);
         }
-        self.company.reset(now.gvt);
+        self.cluster_stats.reset(times.gvt);
     }
 
-    /// Makes known how large its cluster is, if that has changed.
-    pub fn publish_size(&mut self, directory: &dyn ClusterDirectory) {
+    /// Publishes the size of its cluster, if that has changed.
+    pub(in crate::protocol) fn publish_size(&mut self, directory: &dyn ClusterDirectory) {
         let size = if self.is_retired() { 0 } else { self.members.len() as u32 };
-        if self.company.size != Some(size) {
+        if self.cluster_stats.size != Some(size) {
             directory.resize(self.id, size);
             if size == 0 && directory.size(self.id).is_some() {
-                directory.offer(self.id);
+                directory.release(self.id);
             }
-            self.company.size = Some(size);
+            self.cluster_stats.size = Some(size);
         }
     }
 
-    /// The largest cluster it touches, if that is larger than its own: the smaller moves to the larger.
+    /// The largest cluster it touches, if that is larger than its own: the smaller joins the larger.
     fn largest_touching(&self, directory: &dyn ClusterDirectory) -> Option<EntityId> {
         let latest = self.history.latest()?;
         let rank = |id: EntityId| directory.size(id).map(|size| (size, std::cmp::Reverse(id)));
         let mine = rank(self.id)?;
-        let others = latest.remotes.iter().map(|known| known.entity);
+        let others = latest.remotes.iter().map(|known| known.version.entity);
         others.filter(|other| rank(*other) > Some(mine)).max_by_key(|other| rank(*other))
     }
 
-    /// Bodies that are no longer near the rest of the cluster, and retired entities that take them in.
+    /// Bodies that are no longer near the rest of the cluster, and retired entities that can have them.
     fn disconnected(&self, directory: &dyn ClusterDirectory) -> Vec<(Vec<BodyIndex>, EntityId)> {
         let Some(latest) = self.history.latest() else { return Vec::new() };
-        let cluster: Vec<BodyIndex> = latest.track.bodies().collect();
-        let mut groups = groups(&cluster, latest.track.cell_cover.companions());
-        groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
-        let leaving = groups.into_iter().skip(1);
-        leaving.map_while(|group| Some((group, directory.take_free()?))).collect()
-    }
-}
-
-/// The connected groups of a list of places, by pairs of numbers in the list.
-fn groups(places: &[BodyIndex], bonds: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<BodyIndex>> {
-    let mut leaders: Vec<usize> = (0..places.len()).collect();
-    fn leader(leaders: &mut [usize], mut at: usize) -> usize {
-        while leaders[at] != at {
-            leaders[at] = leaders[leaders[at]];
-            at = leaders[at];
-        }
-        at
-    }
-    for (a, b) in bonds {
-        let (a, b) = (leader(&mut leaders, a as usize), leader(&mut leaders, b as usize));
-        leaders[a.max(b)] = a.min(b);
-    }
-    let mut groups: Vec<Vec<BodyIndex>> = vec![Vec::new(); places.len()];
-    for (at, place) in places.iter().enumerate() {
-        groups[leader(&mut leaders, at)].push(*place);
-    }
-    groups.retain(|group| !group.is_empty());
-    groups
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bonds_hold_groups_together() {
-        let found = groups(&[2, 3, 5, 7, 11, 13], [(1, 3), (5, 3), (0, 2)].into_iter());
-        assert_eq!(found, [vec![2, 5], vec![3, 7, 13], vec![11]]);
+        let bodies: Vec<BodyIndex> = latest.track.bodies().collect();
+        let mut parts = connected_components(bodies.len(), latest.track.cell_cover.neighbours());
+        parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
+        let leaving = parts.into_iter().skip(1);
+        let ids = |part: Vec<u32>| part.into_iter().map(|at| bodies[at as usize]).collect();
+        leaving.map_while(|part| Some((ids(part), directory.take_free()?))).collect()
     }
 }

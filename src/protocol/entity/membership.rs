@@ -1,37 +1,40 @@
-//! Moving house at the beginning of an epoch, where who lives where is part of the result.
+//! Island membership at the beginning of an epoch, where the island of a body is part of the result.
 //!
-//! Bodies move at global virtual time, like all that are handed over. Whoever is to lose one waits for that; a group
-//! that is to get one waits for the body, and never goes on with a cluster that is not the one that was decided. Those in
-//! no group may share clocks as they like.
+//! Bodies migrate at GVT, as always. An entity that is to lose a body waits for that; an island that is to get one waits
+//! for the body, and never goes on with other members than those that were decided. Bodies in no island may share clocks
+//! at will.
 
 use std::collections::BTreeMap;
 
 use crate::base::time::Tick;
-use crate::protocol::dynamics::{BodyIndex, Dynamics};
-use crate::protocol::entity::{Entity, Limits, Step};
+use crate::protocol::driver::Next;
+use crate::protocol::dynamics::BodyIndex;
+use crate::protocol::dynamics::Dynamics;
+use crate::protocol::effects::Effects;
+use crate::protocol::entity::{Entity, Limits};
 use crate::protocol::gvt::VirtualTimes;
 use crate::protocol::membership::{Membership, MembershipChange};
-use crate::protocol::message::{EntityId, Outbox};
+use crate::protocol::message::EntityId;
 
 impl<D: Dynamics> Entity<D> {
-    /// To be called before every step: hands over who lives elsewhere from now on. What to do instead of a step if it
-    /// may not go on; if it may, only as far as `limits` say then.
-    pub fn apply_membership(
+    /// Sends bodies to the islands they belong to from now on. Returns what comes next instead of a step, if the entity
+    /// may not go on; if it may, lowers `limits` to how far.
+    pub(in crate::protocol) fn apply_membership(
         &mut self,
         membership: &dyn Membership,
         limits: &mut Limits,
-        now: VirtualTimes,
-        out: &mut Outbox<D>,
-    ) -> Option<Step<D>> {
+        times: VirtualTimes,
+        out: &mut Effects<D>,
+    ) -> Option<Next<D>> {
         let lvt = self.lvt();
-        if !self.is_free() || lvt >= limits.last_tick || self.crew_at_lvt().next().is_none() {
+        if !self.is_free() || lvt >= limits.last_tick || self.bodies_at_lvt().next().is_none() {
             return None;
         }
         if membership.is_boundary(lvt) {
-            let waits = match membership.change(lvt, now.lvt_min) {
-                Some(change) => self.migrate_leavers(change, lvt, now, out),
-                None if self.may_move(lvt - membership.epoch()) => {
-                    Some(Step::AwaitLvtMin(membership.decided_from(lvt)))
+            let waits = match membership.change(lvt, times.lvt_min) {
+                Some(change) => self.migrate_leavers(change, lvt, times, out),
+                None if self.may_change(lvt - membership.epoch_ticks()) => {
+                    Some(Next::AwaitLvtMin(membership.decided_from(lvt)))
                 }
                 None => None,
             };
@@ -40,70 +43,69 @@ impl<D: Dynamics> Entity<D> {
             }
         }
         let boundary = membership.boundary_after(lvt);
-        let stops = match membership.change(boundary, now.lvt_min) {
+        let stops = match membership.change(boundary, times.lvt_min) {
             Some(change) => self.is_concerned(change),
-            None => self.may_move(boundary - membership.epoch()),
+            None => self.may_change(boundary - membership.epoch_ticks()),
         };
-        // Beyond the next one only groups may move: whoever flies past a tick touches nothing there. Who goes on from
-        // contact to contact looks again when it gets there.
+        // Beyond the next boundary only islands may change: a body that flies past a tick touches nothing there. A
+        // cluster that goes on from contact to contact looks again when it gets there.
         limits.alone_until = boundary;
         let barrier =
-            if stops { Some(boundary) } else { self.together.then(|| boundary + membership.epoch()) };
+            if stops { Some(boundary) } else { self.is_island.then(|| boundary + membership.epoch_ticks()) };
         limits.last_tick = barrier.map_or(limits.last_tick, |barrier| limits.last_tick.min(barrier));
         None
     }
 
-    /// Hands over who moves out at `tick`, where it stands, and waits for who moves in.
+    /// Sends away the bodies that leave at `tick`, which is its LVT, and waits for those that join.
     fn migrate_leavers(
         &mut self,
         change: &MembershipChange,
         tick: Tick,
-        now: VirtualTimes,
-        out: &mut Outbox<D>,
-    ) -> Option<Step<D>> {
-        let mut migrations_out: BTreeMap<EntityId, Vec<BodyIndex>> = BTreeMap::new();
-        for place in self.crew_at_lvt() {
-            let to = if self.together { change.moves.get(&place).copied() } else { change.joined_by(place) };
+        times: VirtualTimes,
+        out: &mut Effects<D>,
+    ) -> Option<Next<D>> {
+        let mut leaving: BTreeMap<EntityId, Vec<BodyIndex>> = BTreeMap::new();
+        for body in self.bodies_at_lvt() {
+            let to = if self.is_island { change.moves.get(&body).copied() } else { change.joined_by(body) };
             if let Some(to) = to.filter(|to| *to != self.id) {
-                migrations_out.entry(to).or_default().push(place);
+                leaving.entry(to).or_default().push(body);
             }
         }
-        if !migrations_out.is_empty() {
-            if now.gvt < tick {
-                return Some(Step::AwaitLvtMin(tick));
+        if !leaving.is_empty() {
+            if times.gvt < tick {
+                return Some(Next::AwaitLvtMin(tick));
             }
-            let migrations_out: Vec<_> =
-                migrations_out.into_iter().map(|(to, bodies)| (bodies, to)).collect();
-            self.migrate_to(&migrations_out, now.gvt, out);
-            return Some(Step::AwaitAcks);
+            let leaving: Vec<_> = leaving.into_iter().map(|(to, bodies)| (bodies, to)).collect();
+            self.migrate_to(&leaving, times.gvt, out);
+            return Some(Next::AwaitAcks);
         }
-        let expected = change.clusters.get(&self.id)?;
-        let is_complete = self.crew_at_lvt().eq(expected.iter().copied());
-        (!is_complete).then_some(Step::AwaitAcks)
+        let expected = change.islands.get(&self.id)?;
+        let is_complete = self.bodies_at_lvt().eq(expected.iter().copied());
+        (!is_complete).then_some(Next::AwaitAcks)
     }
 
-    /// Whether somebody may have to move an epoch after `tick`: who is not in a group and touches nobody at a tick
-    /// that decides will not be asked to join one.
-    fn may_move(&self, tick: Tick) -> bool {
+    /// Whether a body may have to move one epoch after `tick`: a body outside islands that touches nothing at the tick
+    /// that decides joins none.
+    fn may_change(&self, tick: Tick) -> bool {
         let touched = || self.history.iter().any(|segment| segment.last == tick && segment.touches());
-        self.together || touched()
+        self.is_island || touched()
     }
 
-    /// Whether somebody leaves it or joins it then.
+    /// Whether a body leaves it or joins it.
     fn is_concerned(&self, change: &MembershipChange) -> bool {
-        match self.together {
-            true => change.clusters.contains_key(&self.id),
-            false => self.crew_at_lvt().any(|place| change.joined_by(place).is_some()),
+        match self.is_island {
+            true => change.islands.contains_key(&self.id),
+            false => self.bodies_at_lvt().any(|body| change.joined_by(body).is_some()),
         }
     }
 
-    /// The bodies it has at its local virtual time, ascending.
-    fn crew_at_lvt(&self) -> impl Iterator<Item = BodyIndex> {
+    /// The bodies it has at its LVT, ascending.
+    fn bodies_at_lvt(&self) -> impl Iterator<Item = BodyIndex> {
         let cluster = match (self.history.latest(), &self.origin) {
             (Some(latest), _) => latest.cluster().as_slice(),
             (None, Some(origin)) => origin.cluster.as_slice(),
             (None, None) => &[],
         };
-        cluster.iter().map(|(place, _)| *place)
+        cluster.iter().map(|(body, _)| *body)
     }
 }

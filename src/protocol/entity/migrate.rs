@@ -1,206 +1,158 @@
-//! The company an entity keeps: bodies that come and go, by actions from outside or handed over by others.
+//! Migration: bodies that move from one entity to another.
 //!
-//! A handover happens at global virtual time, where everything before is settled: giver and taker both begin anew
-//! at that tick with their new clusters, so nobody else need be asked. Which bodies share an entity never changes a
-//! result.
+//! Bodies migrate at GVT, where everything before is committed: sender and receiver both begin anew at that tick with
+//! their new clusters, so no other entity has to agree. Which bodies share an entity never changes a result.
 
 use crate::base::time::Tick;
-use crate::protocol::dynamics::{BodyIndex, CachedContact, Cluster, Dynamics, PartnerKey};
+use crate::protocol::dynamics::BodyIndex;
+use crate::protocol::dynamics::{CachedContact, Cluster, Dynamics, PartnerKey};
+use crate::protocol::effects::Effects;
 use crate::protocol::entity::{Entity, Origin, PendingAck};
 use crate::protocol::fault::Fault;
-use crate::protocol::message::{EntityId, Message, Migration, Outbox};
+use crate::protocol::message::{EntityId, Message, Migration};
 
-/// An action that reached an entity after its target had been handed over: to be sent on.
-pub struct Forward<D: Dynamics> {
-    /// To whom.
-    pub to: EntityId,
-    /// What.
-    pub action: D::Input,
-}
-
-/// A cluster at a tick, what its pairs remember from the tick before, and whether somebody was held then.
+/// A cluster at a tick, its contact caches from the tick before, and whether a body was held then.
 struct Present<D: Dynamics> {
     cluster: Cluster<D>,
-    memories: Vec<CachedContact<D>>,
+    caches: Vec<CachedContact<D>>,
     expects_contact: bool,
 }
 
 impl<D: Dynamics> Entity<D> {
-    /// Somebody outside acts on a body at a tick, which must not lie below global virtual time: on the way from
-    /// that tick to the next, in the order of `number`. Nothing happens if the body is no more.
-    pub fn act(
-        &mut self,
-        tick: Tick,
-        number: u64,
-        action: D::Input,
-        out: &mut Outbox<D>,
-    ) -> Option<Forward<D>> {
-        let target = D::target(&action);
-        if self.members.binary_search(&target).is_err() {
-            let to = self.given.get(&target).filter(|_| !self.has(Fault::NotSentOn));
-            return to.map(|to| Forward { to: *to, action });
-        }
-        let actions = self.actions.entry(tick).or_default();
-        let at = actions.partition_point(|(other, _)| *other < number);
-        actions.insert(at, (number, action));
-        // A plan that is on its way was made without it.
-        self.changes += u64::from(!self.has(Fault::InputIgnoresPlan));
-        self.stats.actions += 1;
-        self.stats.primary_rollbacks += u64::from(self.lvt() > tick);
-        self.cut(tick, out);
-        None
-    }
-
-    /// Whether it has no bodies, and nothing that could still change gives it any.
+    /// Whether it has no bodies, and no input that could still change gives it any.
     pub(super) fn has_no_future(&self, gvt: Tick) -> bool {
         let is_empty = match (self.history.latest(), &self.origin) {
             (Some(latest), _) => latest.cluster().is_empty() && latest.first <= gvt,
             (None, Some(origin)) => origin.cluster.is_empty() && origin.first <= gvt,
             (None, None) => true,
         };
-        is_empty && self.actions.is_empty()
+        is_empty && self.inputs.is_empty()
     }
 
-    /// Is counted no more, until somebody hands it bodies.
-    pub(super) fn retire(&mut self, out: &mut Outbox<D>) {
-        self.history.clear(self.lvt());
+    /// Gives up its LVT, until bodies migrate to it.
+    pub(super) fn retire(&mut self, out: &mut Effects<D>) {
+        self.history.clear(self.lvt(), out);
         self.origin = None;
         self.members.clear();
-        out.count(self.counted, None);
-        self.counted = None;
+        out.move_lvt(self.lvt_known, None);
+        self.lvt_known = None;
     }
 
-    /// Whether it could hand over bodies now: it stands at global virtual time, and is waiting for nothing.
+    /// Whether bodies of it may migrate now: its LVT is GVT, and it waits for nothing.
     pub fn can_migrate(&self, gvt: Tick) -> bool {
-        self.pending_acks.is_empty() && !self.writing && self.counted == Some(gvt)
+        self.pending_acks.is_empty() && !self.writing && self.lvt_known == Some(gvt)
     }
 
-    /// Hands over some of its bodies. Ask [`Entity::can_migrate`] first.
-    pub fn migrate(&mut self, bodies: &[BodyIndex], to: EntityId, gvt: Tick, out: &mut Outbox<D>) {
+    /// Sends some of its bodies to another entity. Ask [`Entity::can_migrate`] first.
+    pub(in crate::protocol) fn migrate(
+        &mut self,
+        bodies: &[BodyIndex],
+        to: EntityId,
+        gvt: Tick,
+        out: &mut Effects<D>,
+    ) {
         self.migrate_to(&[(bodies.to_vec(), to)], gvt, out);
     }
 
-    /// Hands over some of its bodies to each of several others. Ask [`Entity::can_migrate`] first. Bodies are in
-    /// ascending order.
+    /// Sends some of its bodies to each of several entities. Bodies are in ascending order.
     pub(super) fn migrate_to(
         &mut self,
-        migrations_out: &[(Vec<BodyIndex>, EntityId)],
+        leaving: &[(Vec<BodyIndex>, EntityId)],
         gvt: Tick,
-        out: &mut Outbox<D>,
+        out: &mut Effects<D>,
     ) {
-        debug_assert!(self.can_migrate(gvt), "{} is not at {gvt}", self.id);
-        let Present { cluster: mut staying, memories, expects_contact } = self.present(gvt);
+        assert!(self.can_migrate(gvt), "invariant: {} migrates bodies at GVT {gvt}", self.id);
+        let Present { cluster: mut staying, caches, expects_contact } = self.present(gvt);
         let with = |side: &dyn Fn(&BodyIndex) -> bool| -> Vec<CachedContact<D>> {
-            memories.iter().filter(|known| concerns(known, side)).cloned().collect()
+            caches.iter().filter(|known| concerns(known, side)).cloned().collect()
         };
-        let mut joins = Vec::with_capacity(migrations_out.len());
-        for (bodies, to) in migrations_out {
-            let leaves = |place: &BodyIndex| bodies.binary_search(place).is_ok();
-            let (leaving, rest) = staying.into_iter().partition(|(place, _)| leaves(place));
+        let mut migrations = Vec::with_capacity(leaving.len());
+        for (bodies, to) in leaving {
+            let leaves = |body: &BodyIndex| bodies.binary_search(body).is_ok();
+            let (cluster, rest) = staying.into_iter().partition(|(body, _)| leaves(body));
             staying = rest;
-            let actions = self.take_actions_on(&leaves);
-            joins.push((
-                *to,
-                Migration { cluster: leaving, memories: with(&leaves), expects_contact, actions },
-            ));
+            let inputs = self.take_inputs_of(&leaves);
+            migrations.push((*to, Migration { cluster, caches: with(&leaves), expects_contact, inputs }));
         }
-        let left = with(&|place| staying.binary_search_by_key(place, |(own, _)| *own).is_ok());
-        self.begin_anew(gvt, Present { cluster: staying, memories: left, expects_contact }, out);
-        for (to, migration) in joins {
-            for place in migration.bodies() {
-                self.given.insert(place, to);
+        let kept = with(&|body| staying.binary_search_by_key(body, |(own, _)| *own).is_ok());
+        self.begin_anew(gvt, Present { cluster: staying, caches: kept, expects_contact }, out);
+        for (to, migration) in migrations {
+            for body in migration.bodies() {
+                self.given.insert(body, to);
             }
             self.stats.migrations += 1;
             let serial = self.await_ack(PendingAck { event: None });
-            if self.has(Fault::HandoverNotOwed) {
+            if self.has(Fault::MigrationNotAwaited) {
                 self.pending_acks.remove(&serial);
             }
             out.messages.push((to, Message::Migrate { serial, tick: gvt, migration: Box::new(migration) }));
         }
     }
 
-    /// Takes in bodies that somebody hands over.
-    pub(super) fn on_migrate(&mut self, tick: Tick, migration: Migration<D>, out: &mut Outbox<D>) {
-        self.cut(tick, out);
+    /// Receives bodies of another entity.
+    pub(super) fn on_migrate(&mut self, tick: Tick, migration: Migration<D>, out: &mut Effects<D>) {
+        self.rollback_to(tick, out);
         let mut present = self.present(tick);
-        for place in migration.bodies() {
-            self.given.remove(&place);
+        for body in migration.bodies() {
+            self.given.remove(&body);
         }
         present.cluster.extend(migration.cluster);
-        present.cluster.sort_by_key(|(place, _)| *place);
-        present.memories.extend(migration.memories);
-        present.memories.sort_by_key(CachedContact::key);
+        present.cluster.sort_by_key(|(body, _)| *body);
+        present.caches.extend(migration.caches);
+        present.caches.sort_by_key(CachedContact::key);
         present.expects_contact |= migration.expects_contact;
-        for (tick, number, action) in migration.actions {
-            let actions = self.actions.entry(tick).or_default();
-            let at = actions.partition_point(|(other, _)| *other < number);
-            actions.insert(at, (number, action));
+        for (tick, number, input) in migration.inputs {
+            self.add_input(tick, number, input);
         }
         self.begin_anew(tick, present, out);
     }
 
-    /// The cluster as it is at `tick`, where its timeline ends.
+    /// The cluster as it is at `tick`, where its history ends.
     fn present(&self, tick: Tick) -> Present<D> {
-        let none = Present { cluster: Cluster::<D>::new(), memories: Vec::new(), expects_contact: false };
+        let none = Present { cluster: Cluster::<D>::new(), caches: Vec::new(), expects_contact: false };
         match (self.history.latest(), &self.origin) {
             (Some(latest), _) if latest.last == tick => {
-                // Pairs remember only if they touched at the tick before: then the segment is one tick long.
+                // Caches are of pairs that touched at the tick before: then the segment is one tick long.
                 let is_single = latest.first == tick;
-                let memories =
-                    latest.memories.as_deref().filter(|_| is_single).map_or(Vec::new(), <[_]>::to_vec);
+                let caches = latest.caches.as_deref().filter(|_| is_single).map_or(Vec::new(), <[_]>::to_vec);
                 Present {
                     cluster: latest.cluster().clone(),
-                    memories,
+                    caches,
                     expects_contact: is_single && latest.expects_contact,
                 }
             }
             (None, Some(origin)) if origin.first == tick => Present {
                 cluster: origin.cluster.clone(),
-                memories: origin.memories.clone(),
+                caches: origin.caches.clone(),
                 expects_contact: origin.expects_contact,
             },
             _ => none,
         }
     }
 
-    /// Begins anew at `tick` with another cluster. What was known there is taken back; the table will say it again.
-    fn begin_anew(&mut self, tick: Tick, present: Present<D>, out: &mut Outbox<D>) {
+    /// Begins anew at `tick` with another cluster. Contacts there are cancelled; the table will report them again.
+    fn begin_anew(&mut self, tick: Tick, present: Present<D>, out: &mut Effects<D>) {
         self.fossil_collect(tick);
-        let lost = self.history.clear(tick);
-        self.send_antievents(lost, out);
-        self.version += u32::from(!self.has(Fault::JoinWithoutNewVersion));
+        let undone = self.history.clear(tick, out);
+        self.send_antievents(undone, out);
+        self.version.number += u32::from(!self.has(Fault::MigrationWithoutNewVersion));
         self.changes += 1;
         self.base = tick;
-        self.members = present.cluster.iter().map(|(place, _)| *place).collect();
-        self.members.extend(self.actions.values().flatten().map(|(_, action)| D::target(action)));
+        self.members = present.cluster.iter().map(|(body, _)| *body).collect();
+        self.members.extend(self.inputs.values().flatten().map(|(_, input)| D::target(input)));
         self.members.sort_unstable();
         self.members.dedup();
-        let Present { cluster, memories, expects_contact } = present;
-        self.origin = Some(Origin { first: tick, cluster, memories, expects_contact });
-        self.recount(out);
-    }
-
-    fn take_actions_on(&mut self, leaves: &dyn Fn(&BodyIndex) -> bool) -> Vec<(Tick, u64, D::Input)> {
-        let mut taken = Vec::new();
-        for (tick, actions) in &mut self.actions {
-            actions.retain(|(number, action)| {
-                let stays = !leaves(&D::target(action));
-                if !stays {
-                    taken.push((*tick, *number, action.clone()));
-                }
-                stays
-            });
-        }
-        self.actions.retain(|_, actions| !actions.is_empty());
-        taken
+        let Present { cluster, caches, expects_contact } = present;
+        self.origin = Some(Origin { first: tick, cluster, caches, expects_contact });
+        self.publish_lvt(out);
     }
 }
 
-/// Whether a memory is about somebody of one side.
+/// Whether a cached contact is of a body on one side.
 fn concerns<D: Dynamics>(known: &CachedContact<D>, side: &dyn Fn(&BodyIndex) -> bool) -> bool {
-    let partner = match &known.partner {
-        PartnerKey::Body(place) => side(place),
+    let is_partner = match &known.partner {
+        PartnerKey::Body(body) => side(body),
         PartnerKey::Static(_) | PartnerKey::Island => false,
     };
-    side(&known.own) || partner
+    side(&known.own) || is_partner
 }

@@ -1,100 +1,97 @@
-//! The state machine of an entity: step, resolve, roll back.
+//! The state machine of an entity (a logical process): step, resolve, roll back.
 //!
-//! *Step*: nothing is pending_acks, and it flies on. *Resolve*: contacts have been told and not all are answered yet.
-//! *Rollback*: something in its past has changed; what came after is taken back, those who were told are told
-//! otherwise, and it goes on from there. Phases only decide whether it may step; messages are handled in all.
+//! *Step*: no acknowledgement is pending, and the entity plans its next flight. *Resolve*: contacts have been announced
+//! and not all are acknowledged yet. *Rollback*: something in its past has changed (a straggler has arrived); what came
+//! after is undone, antievents cancel what was announced, and the entity goes on from there. Phases only decide whether
+//! it may step; messages are handled in all of them.
+//!
+//! Only the [driver](super::Driver) calls its handlers.
 
 mod cluster;
+mod fingerprint;
+mod inputs;
 mod membership;
 mod migrate;
-mod portrait;
+mod plan;
 mod receive;
 mod step;
+mod validate;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Serialize, Serializer};
+
 use crate::base::time::Tick;
 use crate::protocol::dynamics::{BodyIndex, CachedContact, Cluster, Dynamics, Response};
+use crate::protocol::effects::Effects;
 use crate::protocol::fault::Fault;
 use crate::protocol::history::{History, UndoneContacts};
-use crate::protocol::message::{At, EntityId, Message, Outbox, Version};
+use crate::protocol::message::{At, EntityId, Message, Serial, Version};
 use crate::protocol::stats::Stats;
-use crate::protocol::tvht::CellCover;
-use crate::protocol::tvht::{Encounter, Track};
-use cluster::Island;
-pub use migrate::Forward;
+use crate::protocol::tvht::{CellCover, Encounter, Track};
+use cluster::ClusterStats;
 
-/// How far ahead an entity responds to contacts before it has any experience.
+/// How many ticks ahead an entity responds to contacts before it has any experience. Not tuned.
 const CONTACT_WINDOW_START_TICKS: u64 = 16;
-/// More than this is never worth remembering.
+/// The learnt contact window never grows beyond this many ticks. Not tuned.
 const CONTACT_WINDOW_MAX_TICKS: u64 = 256;
 
 /// How far entities may run ahead. None of this changes a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most ticks above the lowest local virtual time. At least 1.
+    /// Most ticks above the lowest LVT. At least 1.
     pub window: u64,
-    /// Most ticks above the lowest local virtual time at which a contact may still be responded to: fly far, touch near.
-    /// `None`: as far as has proved worthwhile for each entity.
+    /// Most ticks above the lowest LVT at which a contact may still be responded to: flights may run far ahead, contacts
+    /// should not. `None`: each entity learns how far is worthwhile.
     pub contact_window: Option<u64>,
-    /// Fly only if that gives at least so many ticks, unless everybody waits for this entity.
+    /// Fly only if that gives at least this many ticks, unless this entity has the lowest LVT.
     pub stride_min: u64,
-    /// Shorten the strides of those who are often rolled back.
+    /// Shorten the strides of entities that are often rolled back.
     pub adaptive: bool,
     /// The last tick of the run.
     pub last_tick: Tick,
-    /// Crews that go on from one contact to the next by themselves stop here.
+    /// A cluster that goes on from contact to contact without looking at the table stops at this tick.
     pub alone_until: Tick,
 }
 
-/// What an entity is about to do next.
-pub enum Step<D: Dynamics> {
-    /// Fly on: to be written into the table, whose answer goes to [`Entity::written`].
-    Write(Plan<D>),
-    /// It has told something and must hear the answers first, or it knows that it has yet to be told something.
-    AwaitAcks,
-    /// It is as far ahead as it may be; to be tried again when the lowest local virtual time ranges this
-    /// tick.
-    AwaitLvtMin(Tick),
-    /// It has reached the last tick.
-    Done,
-}
-
 /// Flights to be written into the table.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
+#[serde(bound = "")]
 pub struct Plan<D: Dynamics> {
-    /// Who.
-    pub entity: EntityId,
-    /// In which version.
+    /// The version of its entity that made it.
     pub version: Version,
     /// First tick.
     pub first: Tick,
-    /// Last tick, if nothing else is met.
+    /// Last tick, if no contact is found earlier.
     pub last: Tick,
-    /// Where the cluster touches static geometry or itself, if it does before or at `last`.
+    /// The tick at which the cluster touches static geometry or itself, if that is not after `last`.
     pub own_touch: Option<Tick>,
-    /// Bodies and their flights: at all these ticks, or at the first if there are planned_ticks.
+    /// Bodies and their flights: at all these ticks, or at the first if ticks are planned one by one.
     pub cluster: Cluster<D>,
     /// The ticks after the first, if the cluster is held and has gone on from one tick to the next by itself.
     pub(super) planned_ticks: Vec<PlannedTick<D>>,
     /// How it goes on from `last`, if that is known.
     response: Option<Box<Response<D>>>,
     /// The cluster will most likely stay where it is.
+    #[serde(skip)]
     pub(super) is_near: bool,
-    /// Where it was in the grid before, if so.
+    /// The cells it covered before, if they may serve again.
+    #[serde(skip)]
     pub(super) cell_cover: Option<Arc<CellCover>>,
-    /// What is new about the cluster's flights; nothing for who is no more.
+    /// Flights that begin with it; `None` for a body that does not exist any more.
     departures: Departures<D>,
     /// How much had changed when the plan was made: it is void if more has.
+    #[serde(skip)]
     changes: u64,
 }
 
-/// What is new about the flights of a cluster; nothing for who is no more.
+/// Flights that begin, by body; `None` for a body that does not exist any more.
 type Departures<D> = Vec<(BodyIndex, Option<<D as Dynamics>::Flight>)>;
 
 /// A tick of a plan after its first.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
+#[serde(bound = "")]
 pub(super) struct PlannedTick<D: Dynamics> {
     /// How the cluster went on from the tick before.
     pub(super) response: Box<Response<D>>,
@@ -102,120 +99,125 @@ pub(super) struct PlannedTick<D: Dynamics> {
     pub(super) cluster: Cluster<D>,
 }
 
-/// What the table answers to a plan.
-#[derive(Clone)]
+/// The table's reply to a plan.
+#[derive(Clone, Serialize)]
+#[serde(bound = "")]
 pub struct WriteResult<D: Dynamics> {
-    /// The tick the flights were cut at, because something is touched there; else the plan's last.
+    /// The tick of the first contact the write has found; else the plan's last.
     pub last: Tick,
-    /// Everything that is touched at `last`.
+    /// Every contact at `last`.
     pub found: Vec<Encounter<D>>,
     /// The track as it stands in the table.
     pub track: Arc<Track<D>>,
 }
 
-/// Something sent and not answered yet: to whom an event went, about which contact.
-#[derive(Clone)]
-struct PendingAck {
-    event: Option<(At, EntityId, BodyIndex, BodyIndex)>,
+/// A message with a pending acknowledgement: for an event, its tick and versions, and both bodies.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct PendingAck {
+    event: Option<(At, BodyIndex, BodyIndex)>,
 }
 
-/// Where an entity begins: at the start of the run, when it comes into being, or anew when its cluster changes.
-#[derive(Clone)]
+/// Where an entity begins: at the start of the run, when it is spawned, or anew when its cluster changes.
+#[derive(Clone, Serialize)]
+#[serde(bound = "")]
 struct Origin<D: Dynamics> {
     /// The first tick it writes.
     first: Tick,
     cluster: Cluster<D>,
-    /// What pairs remember that touched at `first - 1`.
-    memories: Vec<CachedContact<D>>,
-    /// Whether somebody was held at `first - 1`.
+    /// Caches of pairs that touched at `first - 1`.
+    caches: Vec<CachedContact<D>>,
+    /// Whether a body was held by a contact at `first - 1`.
     expects_contact: bool,
 }
 
-/// Actions from outside that wait for their tick, in the order they were given.
-type Actions<A> = BTreeMap<Tick, Vec<(u64, A)>>;
+/// Inputs that wait for their tick, in the order they were given.
+type Inputs<I> = BTreeMap<Tick, Vec<(u64, I)>>;
 
-/// A body, or a cluster of bodies with one local virtual time.
+/// A body, or a cluster of bodies, with one local virtual time.
 #[derive(Clone)]
 pub struct Entity<D: Dynamics> {
     id: EntityId,
-    /// Its cluster is a group, whose bodies are solved together.
-    together: bool,
-    /// Its local virtual time before it has written anything.
+    /// Its cluster is an island: its bodies are solved together.
+    is_island: bool,
+    /// Its LVT before it has written anything.
     base: Tick,
-    /// How it begins; kept until that is settled. Nothing if it has no bodies and no future.
+    /// How it begins; kept until that is committed. `None` if it is retired.
     origin: Option<Origin<D>>,
+    /// Saved states, as segments of flight.
     history: History<D>,
-    /// Every body that is or was of the cluster at a tick that is not settled, ascending.
+    /// Every body that is or was in the cluster at a tick that is not committed, ascending.
     members: Vec<BodyIndex>,
-    actions: Actions<D::Input>,
-    /// Bodies it has handed over, and to whom: who asks for them is sent on.
+    inputs: Inputs<D::Input>,
+    /// Bodies that have migrated, and the entity each went to: inputs for them are forwarded.
     given: BTreeMap<BodyIndex, EntityId>,
     version: Version,
-    /// What it has sent and not heard an answer to.
-    pending_acks: BTreeMap<u64, PendingAck>,
-    serial: u64,
-    /// The tick it is counted at: its local virtual time, or nowhere if it has no bodies and no future.
-    counted: Option<Tick>,
+    /// Messages that have not been acknowledged.
+    pending_acks: BTreeMap<Serial, PendingAck>,
+    /// The serial number used last.
+    serial: Serial,
+    /// Its LVT as it is known outside; `None` if it is retired.
+    lvt_known: Option<Tick>,
     /// How often what it knows has changed.
     changes: u64,
     /// A plan is on its way to the table.
     writing: bool,
     /// The version of that plan, and its first tick.
     planned: (Version, Tick),
-    /// What has been told about that plan by those who met it before the table's answer came.
+    /// Messages about that plan, from entities that found its track before the table's reply came.
     deferred: Vec<(EntityId, Message<D>)>,
-    /// Ticks it flies at a time: halved by every rollback, doubled by every flight that met nobody.
+    /// Most ticks of one flight: halved by every rollback, doubled by every flight without a contact.
     stride: u64,
     /// Ticks it flies, by experience, before it touches something; and those since it last did.
     mean_free_ticks: u64,
     since_touch: u64,
-    /// Ticks ahead of global virtual time at which it responds to contacts: halved when a response was in vain,
-    /// one more for every response that was not.
+    /// Ticks ahead of the lowest LVT at which it responds to contacts: halved when a response was rolled back, one more
+    /// for every response that was committed.
     contact_window_ticks: u64,
-    /// Ticks a large cluster looks ahead for touches among its own: twice as far as the last one was away.
+    /// Ticks a large cluster searches ahead for contacts among its own bodies: twice as far as the last one was away.
     own_search_ticks: u64,
-    /// What it has seen of its company.
-    company: Island,
+    /// What it has learnt about its cluster.
+    cluster_stats: ClusterStats,
     stats: Stats,
     fault: Fault,
 }
 
 impl<D: Dynamics> Entity<D> {
-    /// An entity at the start of the run, to be counted at tick 0. Bodies in ascending order.
+    /// An entity at the start of the run, at LVT 0. Bodies in ascending order.
     pub fn new(id: EntityId, start: Cluster<D>) -> Self {
-        let members = start.iter().map(|(place, _)| *place).collect();
-        let origin = Origin { first: 0, cluster: start, memories: Vec::new(), expects_contact: false };
+        let members = start.iter().map(|(body, _)| *body).collect();
+        let origin = Origin { first: 0, cluster: start, caches: Vec::new(), expects_contact: false };
+        let version = Version { entity: id, number: 0 };
         Entity {
             id,
-            together: false,
+            is_island: false,
             base: 0,
             origin: Some(origin),
             history: History::default(),
             members,
-            actions: BTreeMap::new(),
+            inputs: BTreeMap::new(),
             given: BTreeMap::new(),
-            version: 0,
+            version,
             pending_acks: BTreeMap::new(),
-            serial: 0,
-            counted: Some(0),
+            serial: Serial(0),
+            lvt_known: Some(0),
             changes: 0,
             writing: false,
-            planned: (0, 0),
+            planned: (version, 0),
             deferred: Vec::new(),
             stride: u64::MAX,
             mean_free_ticks: u64::MAX,
             since_touch: 0,
             contact_window_ticks: CONTACT_WINDOW_START_TICKS,
-            own_search_ticks: step::OWN_SEARCH_TICKS_START,
-            company: Island::default(),
+            own_search_ticks: plan::OWN_SEARCH_TICKS_START,
+            cluster_stats: ClusterStats::default(),
             stats: Stats::default(),
             fault: Fault::None,
         }
     }
 
-    /// The same for a group, whose bodies are solved together: it is advanced tick by tick.
-    pub fn of_group(mut self) -> Self {
-        self.together = true;
+    /// The same for an island: its bodies are solved together, tick by tick.
+    pub fn of_island(mut self) -> Self {
+        self.is_island = true;
         self
     }
 
@@ -226,30 +228,26 @@ impl<D: Dynamics> Entity<D> {
         self
     }
 
-    /// Whether it has a certain deliberate fault. Never, where nothing may have one.
+    /// Whether it has this deliberate fault. Never, where nothing may have one.
     #[inline]
-    fn has(&self, fault: Fault) -> bool {
+    pub(super) fn has(&self, fault: Fault) -> bool {
         D::FAULTY && self.fault == fault
     }
 
-    /// An entity that comes into being during the run, to be counted at `base`. It has no body yet, and gets one
-    /// by an action at tick `at`, which is `base` or later.
-    pub fn spawning(id: EntityId, base: Tick, (at, number, home_entity): (Tick, u64, D::Input)) -> Self {
+    /// An entity that is spawned during the run, at LVT `base`. It has no body yet, and gets one by an input at tick
+    /// `at`, which is `base` or later.
+    pub fn spawning(id: EntityId, base: Tick, (at, number, input): (Tick, u64, D::Input)) -> Self {
         let mut entity = Entity::new(id, Cluster::<D>::new());
         entity.base = base;
-        entity.counted = Some(base);
-        entity.origin = Some(Origin {
-            first: base + 1,
-            cluster: Cluster::<D>::new(),
-            memories: Vec::new(),
-            expects_contact: false,
-        });
-        entity.members.push(D::target(&home_entity));
-        entity.actions.insert(at, vec![(number, home_entity)]);
+        entity.lvt_known = Some(base);
+        let (cluster, caches) = (Cluster::<D>::new(), Vec::new());
+        entity.origin = Some(Origin { first: base + 1, cluster, caches, expects_contact: false });
+        entity.members.push(D::target(&input));
+        entity.inputs.insert(at, vec![(number, input)]);
         entity
     }
 
-    /// Its name.
+    /// Its id.
     pub fn id(&self) -> EntityId {
         self.id
     }
@@ -264,24 +262,24 @@ impl<D: Dynamics> Entity<D> {
         self.history.latest().map_or(self.base, |segment| segment.last)
     }
 
-    /// Whether it has no bodies and no future, and is counted nowhere.
+    /// Whether it has no bodies and will get none unless bodies migrate to it. It has no LVT then.
     pub fn is_retired(&self) -> bool {
-        self.counted.is_none()
+        self.lvt_known.is_none()
     }
 
-    /// Messages it has not heard an answer to.
+    /// Number of messages that have not been acknowledged.
     pub fn pending_ack_count(&self) -> usize {
         self.pending_acks.len()
     }
 
-    /// Whether it has nothing more to do, unless somebody tells it something.
+    /// Whether it has nothing more to do, unless a message arrives.
     pub fn is_done(&self, limits: &Limits) -> bool {
         self.pending_acks.is_empty()
             && !self.writing
             && (self.is_retired() || self.history.latest().is_some_and(|l| l.last >= limits.last_tick))
     }
 
-    /// Whether a step could lead anywhere: nothing is pending_acks, and nothing is being written.
+    /// Whether a poll could lead anywhere: no acknowledgement is pending, and no plan is under way.
     pub fn is_free(&self) -> bool {
         !self.writing && (self.pending_acks.is_empty() || self.has(Fault::NoGate))
     }
@@ -299,121 +297,128 @@ impl<D: Dynamics> Entity<D> {
         }
     }
 
-    /// Every body that is or was of its cluster at a tick that is not settled, ascending.
+    /// Every body that is or was in its cluster at a tick that is not committed, ascending.
     pub fn members(&self) -> &[BodyIndex] {
         &self.members
     }
 
-    /// The first of its bodies; any if it has none.
+    /// The first of its bodies; 0 if it has none.
     pub fn body(&self) -> BodyIndex {
         self.members.first().copied().unwrap_or(0)
     }
 
-    /// Bytes its history takes. Standings are shared and left out.
+    /// Bytes its history takes. Ghost states are shared and left out.
     pub fn history_bytes(&self) -> usize {
         self.history.bytes()
     }
 
-    /// Segments it keeps.
+    /// Number of segments it keeps.
     pub fn segments(&self) -> usize {
         self.history.len()
     }
 
-    /// Takes back everything after `tick` though nothing calls for it: to see that it comes out the same again.
-    /// The tick must not lie below global virtual time.
-    pub fn force_rollback(&mut self, tick: Tick, out: &mut Outbox<D>) {
-        self.cut(tick, out);
+    /// Rolls back everything after `tick` although nothing calls for it. `tick` must not lie below GVT.
+    pub(super) fn force_rollback(&mut self, tick: Tick, out: &mut Effects<D>) {
+        self.rollback_to(tick, out);
     }
 
-    /// Takes back everything after `tick`, and tells those who had been told about it.
-    fn cut(&mut self, tick: Tick, out: &mut Outbox<D>) {
+    /// Rolls back everything after `tick`, and cancels by antievents what was announced about it.
+    fn rollback_to(&mut self, tick: Tick, out: &mut Effects<D>) {
         let lvt = self.lvt();
         if lvt <= tick {
             return;
         }
-        self.version += 1;
+        self.version.number += 1;
         self.changes += 1;
         self.stats.undo(lvt - tick);
-        // What turned out to be too far is known: the next flight is at most half as long as the one cut short.
+        // What turned out to be too far is known: the next flight is at most half as long as the one rolled back.
         self.stride = ((lvt - tick) / 2).clamp(1, self.stride);
         if self.history.hurried_from(tick) {
             self.contact_window_ticks /= 2;
         }
-        let lost = self.history.cut(tick);
-        self.send_antievents(lost, out);
-        out.land(&self.members, tick);
-        self.recount(out);
+        let undone = self.history.rollback_to(tick, out);
+        self.send_antievents(undone, out);
+        out.retract_flights(&self.members, tick);
+        self.publish_lvt(out);
     }
 
-    /// Tells those it touched at moments that are gone.
-    fn send_antievents(&mut self, lost: Vec<UndoneContacts<D>>, out: &mut Outbox<D>) {
+    /// Sends an antievent to every entity that was touched at a tick that is undone.
+    fn send_antievents(&mut self, undone: Vec<UndoneContacts<D>>, out: &mut Effects<D>) {
         if self.has(Fault::NoAntievents) {
             return;
         }
-        for UndoneContacts { tick, version, remotes } in lost {
-            let mut told: Vec<(EntityId, Version)> =
-                remotes.iter().map(|known| (known.entity, known.version)).collect();
-            told.sort_unstable();
-            told.dedup();
-            for (to, theirs) in told {
+        for UndoneContacts { tick, version, remotes } in undone {
+            let mut receivers: Vec<Version> = remotes.iter().map(|known| known.version).collect();
+            receivers.sort_unstable();
+            receivers.dedup();
+            for to in receivers {
                 let serial = self.await_ack(PendingAck { event: None });
                 self.stats.antievents += 1;
-                let at = At { tick, from: version, to: theirs };
-                out.messages.push((to, Message::Antievent { at, serial }));
+                let at = At { tick, from: version, to };
+                out.messages.push((to.entity, Message::Antievent { at, serial }));
             }
         }
     }
 
-    /// A serial number for something that is to be answered.
-    fn await_ack(&mut self, debt: PendingAck) -> u64 {
-        self.serial += 1;
-        self.pending_acks.insert(self.serial, debt);
+    /// The serial number of a message that is to be acknowledged.
+    fn await_ack(&mut self, pending: PendingAck) -> Serial {
+        self.serial.0 += 1;
+        self.pending_acks.insert(self.serial, pending);
         self.serial
     }
 
-    /// Global virtual time has moved: what lies below it is settled, and let go.
-    pub fn fossil_collect(&mut self, gvt: Tick) {
+    /// Fossil collection: GVT has risen, and what lies below it is committed and dropped.
+    pub(super) fn fossil_collect(&mut self, gvt: Tick) {
         if gvt > self.base && self.history.len() > 0 {
             self.origin = None;
         }
-        let acted_before = gvt + u64::from(self.has(Fault::ActionsFossilAtGvt));
-        while self.actions.first_key_value().is_some_and(|(tick, _)| *tick < acted_before) {
-            self.actions.pop_first();
+        let collected_before = gvt + u64::from(self.has(Fault::InputsFossilAtGvt));
+        while self.inputs.first_key_value().is_some_and(|(tick, _)| *tick < collected_before) {
+            self.inputs.pop_first();
         }
         let gvt = gvt + u64::from(self.has(Fault::FossilAtGvt));
-        let (stats, ahead, company) = (&mut self.stats, &mut self.contact_window_ticks, &mut self.company);
-        let (free, since) = (&mut self.mean_free_ticks, &mut self.since_touch);
+        let (stats, window, cluster_stats) =
+            (&mut self.stats, &mut self.contact_window_ticks, &mut self.cluster_stats);
+        let (mean_free, since_touch) = (&mut self.mean_free_ticks, &mut self.since_touch);
         self.history.drop_before(gvt, |segment| {
-            *since += segment.last + 1 - segment.first;
+            *since_touch += segment.last + 1 - segment.first;
             if segment.touches() {
-                let seen = std::mem::take(since);
-                *free = if *free == u64::MAX { seen } else { (3 * *free + seen) / 4 };
-            } else if *free < *since {
-                *free = *since;
+                let free = std::mem::take(since_touch);
+                *mean_free = if *mean_free == u64::MAX { free } else { (3 * *mean_free + free) / 4 };
+            } else if *mean_free < *since_touch {
+                *mean_free = *since_touch;
             }
             if let Some(response) = &segment.response {
-                company.record(response);
-                stats.commit(&response.seen);
-                *ahead = (*ahead + 1).min(CONTACT_WINDOW_MAX_TICKS);
+                cluster_stats.record(response);
+                stats.commit(&response.counts);
+                *window = (*window + 1).min(CONTACT_WINDOW_MAX_TICKS);
             }
         });
     }
 
-    /// At the end of the run: everything is settled. What touches at the last tick is seen, though it no longer
-    /// acts.
-    pub fn finish(&mut self, dynamics: &D) -> Stats {
-        let (stats, together) = (&mut self.stats, self.together);
+    /// At the end of the run: everything is committed. Contacts at the last tick are counted, although they no longer
+    /// act.
+    pub(super) fn finish(&mut self, dynamics: &D) -> Stats {
+        let (stats, is_island) = (&mut self.stats, self.is_island);
         self.history.drop_before(Tick::MAX, |segment| match &segment.response {
-            Some(response) => stats.commit(&response.seen),
-            None if segment.touches() => stats.commit(&segment.respond(dynamics, together).seen),
+            Some(response) => stats.commit(&response.counts),
+            None if segment.touches() => stats.commit(&segment.respond(dynamics, is_island).counts),
             None => {}
         });
         self.stats
     }
 
-    fn recount(&mut self, out: &mut Outbox<D>) {
+    fn publish_lvt(&mut self, out: &mut Effects<D>) {
         let lvt = Some(self.lvt());
-        out.count(self.counted, lvt);
-        self.counted = lvt;
+        out.move_lvt(self.lvt_known, lvt);
+        self.lvt_known = lvt;
     }
+}
+
+/// Serialises what a shared pointer points to, or nothing.
+pub(super) fn pointed<T: Serialize, S: Serializer>(
+    pointer: &Option<Arc<[T]>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    pointer.as_deref().unwrap_or_default().serialize(serializer)
 }

@@ -1,146 +1,61 @@
-//! A bucket of the temporal volumetric hash table: who is in its cells, when, and on which flight.
+//! A bucket of the temporal volumetric hash table: the tracks that pass its cells.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use thin_vec::ThinVec;
+use serde::{Serialize, Serializer};
 
+use super::cell_cover::CellSpan;
+use super::cell_grid::Cell;
+use super::track::Track;
 use crate::base::time::Tick;
-use crate::protocol::dynamics::{BodyIndex, Cluster, Dynamics};
-use crate::protocol::message::{EntityId, Version};
-use crate::protocol::tvht::cell_cover::{CellCover, CellSpan};
-use crate::protocol::tvht::cell_grid::Cell;
+use crate::protocol::dynamics::{BodyIndex, Dynamics};
+use crate::protocol::message::EntityId;
 
-/// The flights of a cluster over a range of ticks: one object for each step, shared by all buckets it passes.
-pub struct Track<D: Dynamics + ?Sized> {
-    /// Whose.
-    pub entity: EntityId,
-    /// Version of the entity at these ticks.
-    pub version: Version,
-    /// First tick.
-    pub first: Tick,
-    /// One more than the last tick. Lowered when the owner takes back what comes after.
-    end: AtomicU64,
-    /// Bodies in ascending order, and their flights.
-    cluster: Cluster<D>,
-    /// The flights at the ticks after the first, if there are others at every tick; the bodies are the same.
-    later: ThinVec<Cluster<D>>,
-    /// Where in the grid they are.
-    pub cell_cover: Arc<CellCover>,
-}
-
-impl<D: Dynamics + ?Sized> Track<D> {
-    /// A track that covers `first..=last`: with the same flights throughout, or with others at every tick.
-    pub fn new(
-        owner: (EntityId, Version),
-        ticks: (Tick, Tick),
-        (cluster, later): (Cluster<D>, ThinVec<Cluster<D>>),
-        cell_cover: Arc<CellCover>,
-    ) -> Self {
-        debug_assert!(later.is_empty() || later.len() as u64 == ticks.1 - ticks.0, "flights for every tick");
-        let end = AtomicU64::new(ticks.1 + 1);
-        Track { entity: owner.0, version: owner.1, first: ticks.0, end, cluster, later, cell_cover }
-    }
-
-    /// The cluster with its flights at a tick that it covered when it was written.
-    #[inline]
-    pub fn cluster_at(&self, tick: Tick) -> &Cluster<D> {
-        match tick.checked_sub(self.first + 1) {
-            Some(at) if !self.later.is_empty() => &self.later[at as usize],
-            _ => &self.cluster,
-        }
-    }
-
-    /// Whether the flights are the same throughout.
-    #[inline]
-    pub fn is_one_flight(&self) -> bool {
-        self.later.is_empty()
-    }
-
-    /// Who is in the cluster, ascending.
-    pub fn bodies(&self) -> impl Iterator<Item = BodyIndex> + '_ {
-        self.cluster.iter().map(|(place, _)| *place)
-    }
-
-    /// The flights of each tick after the first, if they change.
-    pub(in crate::protocol) fn later(&self) -> &[Cluster<D>] {
-        &self.later
-    }
-
-    /// One more than the last tick it covers.
-    #[inline]
-    pub fn end(&self) -> Tick {
-        self.end.load(Ordering::Acquire)
-    }
-
-    /// Another track like this one, that is cut by itself.
-    pub(crate) fn unshared_copy(&self) -> Self
-    where
-        D: Sized,
-    {
-        Track {
-            entity: self.entity,
-            version: self.version,
-            first: self.first,
-            end: AtomicU64::new(self.end()),
-            cluster: self.cluster.clone(),
-            later: self.later.clone(),
-            cell_cover: self.cell_cover.clone(),
-        }
-    }
-
-    /// Takes back everything from `end` on. A reader that still sees the old end reports a contact with a version
-    /// that is gone, and is told so.
-    pub fn cut(&self, end: Tick) {
-        self.end.store(end, Ordering::Release);
-    }
-
-    /// The flight of a body of the cluster at a tick.
-    pub fn flight_of(&self, body: BodyIndex, tick: Tick) -> Option<&D::Flight> {
-        let cluster = self.cluster_at(tick);
-        let at = cluster.binary_search_by_key(&body, |(place, _)| *place).ok()?;
-        Some(&cluster[at].1)
-    }
-}
-
-/// A contact that a write came upon.
+/// A contact that a write has found.
 #[derive(Clone)]
-pub struct Encounter<D: Dynamics + ?Sized> {
+pub struct Encounter<D: Dynamics> {
     /// The writer's body.
     pub own: BodyIndex,
     /// The track it touches.
     pub other: Arc<Track<D>>,
-    /// The number in the other cluster of the body it touches.
+    /// The number of the body it touches, in the other cluster.
     pub at: u32,
-    /// When.
+    /// The tick of the contact.
     pub tick: Tick,
 }
 
-impl<D: Dynamics + ?Sized> Encounter<D> {
+impl<D: Dynamics> Encounter<D> {
     /// The body it touches, and its flight.
     pub fn remote(&self) -> &(BodyIndex, D::Flight) {
         &self.other.cluster_at(self.tick)[self.at as usize]
     }
 }
 
-/// A track in a cell. What decides whether it matters is kept here, so that most entries are passed over without
-/// a look at their tracks.
+impl<D: Dynamics> Serialize for Encounter<D> {
+    /// The contact, but not where the other track ends by now: that does not matter any more.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.own, self.other.version, self.remote()).serialize(serializer)
+    }
+}
+
+/// A track in a cell. What decides whether it matters is copied here, so that most entries are skipped without a load of
+/// their tracks.
 #[derive(Clone)]
-pub struct Entry<D: Dynamics + ?Sized> {
+pub struct Entry<D: Dynamics> {
     span: CellSpan,
-    /// Whose.
+    /// The entity whose track it is.
     entity: EntityId,
     first: Tick,
-    /// One more than the last tick when it was written; the track knows whether it has been cut since.
+    /// One more than the last tick when it was written; the track knows whether it has been retracted since.
     end: Tick,
     /// The track.
     pub track: Arc<Track<D>>,
 }
 
-impl<D: Dynamics + ?Sized> Entry<D> {
+impl<D: Dynamics> Entry<D> {
     /// A track that passes a cell with some of its cluster.
     pub fn new(span: CellSpan, track: Arc<Track<D>>) -> Self {
-        Entry { span, entity: track.entity, first: track.first, end: track.end(), track }
+        Entry { span, entity: track.version.entity, first: track.first, end: track.end(), track }
     }
 
     /// The same with another track, which stands for the same flights.
@@ -148,37 +63,37 @@ impl<D: Dynamics + ?Sized> Entry<D> {
         Entry { track, span: self.span, ..*self }
     }
 
-    /// Where.
+    /// The cell.
     pub fn cell(&self) -> &Cell {
         &self.span.cell
     }
 
-    /// Numbers in the cluster of those who pass this cell.
+    /// Numbers, in the cluster, of the bodies that pass this cell.
     pub fn members(&self) -> &[u32] {
         self.track.cell_cover.members_in(&self.span)
     }
 }
 
-/// A bucket with fewer entries is never swept.
-const CROWDED_AT_FIRST: usize = 16;
+/// A bucket with fewer entries is never swept. Not tuned.
+const SWEEP_ENTRIES_MIN: usize = 16;
 
 /// The tracks that pass some cells.
 #[derive(Clone)]
-pub struct Bucket<D: Dynamics + ?Sized> {
+pub struct Bucket<D: Dynamics> {
     entries: Vec<Entry<D>>,
-    /// With so many entries it is time to look for those that have been cut.
-    crowded: usize,
+    /// With this many entries it is time to look for retracted ones.
+    sweep_at: usize,
 }
 
-impl<D: Dynamics + ?Sized> Default for Bucket<D> {
+impl<D: Dynamics> Default for Bucket<D> {
     fn default() -> Self {
-        Bucket { entries: Vec::new(), crowded: CROWDED_AT_FIRST }
+        Bucket { entries: Vec::new(), sweep_at: SWEEP_ENTRIES_MIN }
     }
 }
 
-impl<D: Dynamics + ?Sized> Bucket<D> {
-    /// Shows every track of entities other than `entity` that may meet a span within `first..=last`, and
-    /// drops what lies below `gvt`.
+impl<D: Dynamics> Bucket<D> {
+    /// Gives `see` every track of entities other than `entity` that may touch a span within `first..=last`, and drops
+    /// what lies below `gvt`.
     pub fn visit(
         &mut self,
         span: &CellSpan,
@@ -186,7 +101,7 @@ impl<D: Dynamics + ?Sized> Bucket<D> {
         (first, last, gvt): (Tick, Tick, Tick),
         mut see: impl FnMut(&Entry<D>),
     ) {
-        if self.entries.len() >= self.crowded {
+        if self.entries.len() >= self.sweep_at {
             self.sweep(gvt);
         }
         let mut at = 0;
@@ -212,19 +127,36 @@ impl<D: Dynamics + ?Sized> Bucket<D> {
         }
     }
 
-    /// Drops what lies below `gvt` and what has been cut away: in other cells than those that are visited nobody
-    /// notices.
+    /// Fossil collection: drops what lies below `gvt` and what has been retracted. A visit only cleans the cells it
+    /// passes.
     pub fn sweep(&mut self, gvt: Tick) {
         self.entries.retain(|entry| {
             let end = entry.track.end();
             end > gvt && end > entry.first
         });
-        self.crowded = CROWDED_AT_FIRST.max(2 * self.entries.len());
+        self.sweep_at = SWEEP_ENTRIES_MIN.max(2 * self.entries.len());
     }
 
     /// Adds a track to a cell.
     pub fn add(&mut self, entry: Entry<D>) {
         self.entries.push(entry);
+    }
+
+    /// Checks that every entry stands for ticks its track has covered.
+    pub fn validate(&self) -> Result<(), String> {
+        let wrong = self.entries.iter().find(|entry| {
+            let is_empty = entry.first >= entry.end;
+            is_empty || entry.track.end() > entry.end || entry.entity != entry.track.version.entity
+        });
+        wrong.map_or(Ok(()), |entry| {
+            Err(format!(
+                "an entry of {} covers {}..{}, its track ends at {}",
+                entry.entity,
+                entry.first,
+                entry.end,
+                entry.track.end()
+            ))
+        })
     }
 
     /// Every entry.

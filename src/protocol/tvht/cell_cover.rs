@@ -1,24 +1,24 @@
-//! Where in the grid a cluster is while it flies: which cells, whose buckets, and who of the cluster is where.
+//! The cells that a cluster covers while it flies, their buckets, and which body covers which cell.
 //!
-//! Who is held hardly moves from one tick to the next, so a cell_cover can leave some room to every body; as long as
-//! nobody leaves its room, the next step uses the same cell_cover again.
+//! A body that is held hardly moves from one tick to the next, so its bounds can have a margin; as long as every body
+//! stays within its bounds, the next step uses the same cover again.
 
+use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
 use crate::base::aabb::Aabb;
 use crate::protocol::dynamics::{BodyIndex, Dynamics};
-use crate::protocol::portrait::Painter;
 use crate::protocol::tvht::cell_grid::{Aabb32, Cell, CellRange, Grid};
 
-/// Room for somebody who stays near, as a share of its radius.
-const ROOM: f64 = 0.25;
+/// Margin of a body that stays near, as a share of its radius. Not tuned.
+const NEAR_MARGIN: f64 = 0.25;
 
-/// Some of a cluster in a cell: who they are, and bounds of all they cover there and elsewhere.
+/// The bodies of a cluster that pass a cell, and the bounds of everything they cover.
 #[derive(Clone, Copy, Debug)]
 pub struct CellSpan {
-    /// Where.
+    /// The cell.
     pub cell: Cell,
-    /// Which of the cell_cover's members.
+    /// A range of the cover's list of members.
     pub members: (u32, u32),
     /// Bounds of their flights.
     pub bounds: Aabb32,
@@ -31,24 +31,24 @@ pub(in crate::protocol) struct CoveredCell {
     pub span: CellSpan,
 }
 
-/// A bucket, a little of the cell, and who: those in one cell come together.
+/// A bucket, a part of the cell, and a body: sorting by this brings the bodies of one cell together.
 type Key = (u32, u32, u32);
 
-/// Where in the grid a cluster is.
+/// The cells that a cluster covers.
 #[derive(Clone, Debug)]
 pub struct CellCover {
-    /// Who, and the room each has.
-    rooms: SmallVec<[(BodyIndex, Aabb); 1]>,
-    /// Where in the grid each of them begins.
+    /// The bodies, and the bounds of each.
+    bounds: SmallVec<[(BodyIndex, Aabb); 1]>,
+    /// The lowest cell of each body.
     pub(in crate::protocol) ranges: SmallVec<[CellRange; 1]>,
-    /// Which of them pass the cells: numbers in the cluster, cell by cell.
+    /// Numbers of bodies in the cluster, cell by cell.
     members: SmallVec<[u32; 8]>,
-    /// In the order of their buckets.
+    /// Cells, in the order of their buckets.
     pub(in crate::protocol) stops: SmallVec<[CoveredCell; 4]>,
 }
 
 impl CellCover {
-    /// The cell_cover of a cluster that covers these bounds, with some room if it will most likely stay near.
+    /// The cells of a cluster that covers these bounds, with a margin if it will most likely stay near.
     pub fn new<D: Dynamics>(
         grid: &Grid,
         dynamics: &D,
@@ -56,22 +56,22 @@ impl CellCover {
         covered: &[Aabb],
         is_near: bool,
     ) -> Self {
-        let mut rooms: SmallVec<[(BodyIndex, Aabb); 1]> = SmallVec::with_capacity(cluster.len());
+        let mut margins: SmallVec<[(BodyIndex, Aabb); 1]> = SmallVec::with_capacity(cluster.len());
         let mut ranges = SmallVec::with_capacity(cluster.len());
-        let mut places: SmallVec<[(Key, Cell); 8]> = SmallVec::new();
+        let mut passed: SmallVec<[(Key, Cell); 8]> = SmallVec::new();
         for (at, ((body, _), bounds)) in cluster.iter().zip(covered).enumerate() {
             let radius = dynamics.radius(*body);
-            let bounds = if is_near { bounds.grown(ROOM * radius) } else { *bounds };
-            rooms.push((*body, bounds));
+            let bounds = if is_near { bounds.grown(NEAR_MARGIN * radius) } else { *bounds };
+            margins.push((*body, bounds));
             ranges.push(grid.cells(&bounds, grid.level_of(radius), |cell| {
                 let (bucket, within) = grid.bucket_and_rest(&cell);
-                places.push(((bucket, within, at as u32), cell));
+                passed.push(((bucket, within, at as u32), cell));
             }));
         }
-        places.sort_unstable_by_key(|(key, _)| *key);
+        passed.sort_unstable_by_key(|(key, _)| *key);
         let mut stops: SmallVec<[CoveredCell; 4]> = SmallVec::new();
-        for (at, ((bucket, _, member), cell)) in places.iter().enumerate() {
-            let (at, bounds) = (at as u32, Aabb32::of(&rooms[*member as usize].1));
+        for (at, ((bucket, _, member), cell)) in passed.iter().enumerate() {
+            let (at, bounds) = (at as u32, Aabb32::of(&margins[*member as usize].1));
             match stops.last_mut().map(|stop| &mut stop.span).filter(|span| span.cell == *cell) {
                 Some(span) => {
                     span.members.1 = at + 1;
@@ -83,36 +83,37 @@ impl CellCover {
                 }
             }
         }
-        let members = places.iter().map(|((_, _, member), _)| *member).collect();
-        CellCover { rooms, ranges, members, stops }
+        let members = passed.iter().map(|((_, _, member), _)| *member).collect();
+        CellCover { bounds: margins, ranges, members, stops }
     }
 
-    /// Whether it is also the cell_cover of a cluster that covers other bounds: everybody stays in its room.
+    /// Whether it also covers a cluster with other bounds: every body stays within its own.
     pub fn fits<F>(&self, cluster: &[(BodyIndex, F)], covered: &[Aabb]) -> bool {
-        let stays = |((body, _), bounds): (&(BodyIndex, F), &Aabb), (who, room): &(BodyIndex, Aabb)| {
-            body == who && room.contains(bounds)
+        let stays = |((body, _), bounds): (&(BodyIndex, F), &Aabb), (known, margin): &(BodyIndex, Aabb)| {
+            body == known && margin.contains(bounds)
         };
-        let rooms = &self.rooms;
-        cluster.len() == rooms.len()
-            && cluster.iter().zip(covered).zip(rooms).all(|(one, room)| stays(one, room))
+        let known = &self.bounds;
+        cluster.len() == known.len()
+            && cluster.iter().zip(covered).zip(known).all(|(one, margin)| stays(one, margin))
     }
 
-    /// Takes down the rooms, which decide everything else.
-    pub(in crate::protocol) fn portray<D: Dynamics>(&self, painter: &mut impl Painter<D>) {
-        for (_, room) in &self.rooms {
-            room.min.iter().chain(room.max.iter()).for_each(|side| painter.number(side.to_bits()));
-        }
-    }
-
-    /// Pairs of those who share a cell, as numbers in the cluster: enough of them to tell who is connected.
-    pub(in crate::protocol) fn companions(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    /// Pairs of bodies that share a cell, as numbers in the cluster: enough of them to say which are connected.
+    pub(in crate::protocol) fn neighbours(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.stops
             .iter()
             .flat_map(|stop| self.members_in(&stop.span).windows(2).map(|pair| (pair[0], pair[1])))
     }
 
-    /// Numbers in the cluster of those who pass a cell.
+    /// Numbers, in the cluster, of the bodies that pass a cell.
     pub fn members_in(&self, span: &CellSpan) -> &[u32] {
         &self.members[span.members.0 as usize..span.members.1 as usize]
+    }
+}
+
+impl Serialize for CellCover {
+    /// The bounds of every body, which decide everything else.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let corners = self.bounds.iter().map(|(_, bounds)| (bounds.min, bounds.max));
+        serializer.collect_seq(corners.map(|(min, max)| [min.x, min.y, min.z, max.x, max.y, max.z]))
     }
 }

@@ -1,8 +1,8 @@
-//! Cells of unbounded space, and the buckets they belong to.
+//! The grid: cells of unbounded space, and the buckets they belong to.
 //!
 //! Bodies of very different sizes live on levels of ever coarser cells, each twice as wide as the one below, so
 //! that a body never covers many cells of its own level. A track is written on its own level and on all coarser
-//! levels in use; two bodies meet on the coarser of their two levels.
+//! levels in use; two bodies are compared on the coarser of their two levels.
 
 use crate::base::aabb::Aabb;
 use crate::base::math::Vec3;
@@ -26,7 +26,7 @@ impl Cell {
     }
 }
 
-/// Where a body begins in the grid: its level, and the lowest of its cells there.
+/// The level of a body in the grid, and the lowest of its cells there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellRange {
     level: u8,
@@ -47,7 +47,7 @@ impl CellRange {
     }
 }
 
-/// Bounds in half the memory, never smaller than what they bound.
+/// A box in half the memory, never smaller than what it bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Aabb32 {
     low: [f32; 3],
@@ -78,7 +78,7 @@ impl Aabb32 {
     }
 }
 
-/// The cell so many levels coarser that holds a cell.
+/// The cell that holds a cell, `levels` levels coarser.
 #[inline]
 fn coarsened(at: [i32; 3], levels: u8) -> [i32; 3] {
     at.map(|c| c >> levels.min(31))
@@ -96,7 +96,7 @@ pub struct Grid {
 
 /// Coordinates beyond this many of the finest cells share the outermost cell: far away is rare and may be slow.
 const FARTHEST: i32 = 1 << 30;
-/// Nothing sane covers more cells than this along one axis.
+/// A finite body covers fewer cells than this along one axis.
 const SPAN_MAX: i64 = 4096;
 
 impl Grid {
@@ -128,8 +128,8 @@ impl Grid {
         self.cell_m * (1u64 << level.min(62)) as f64
     }
 
-    /// The level of a body: the finest in use on which it is no wider than a cell. Who came late and is larger
-    /// than all others covers several cells of the coarsest.
+    /// The level of a body: the finest in use on which it is no wider than a cell. A spawned body that is
+    /// larger than all others covers several cells of the coarsest.
     pub fn level_of(&self, radius: f64) -> u8 {
         let natural = self.natural_level(radius);
         let at = self.levels.partition_point(|level| *level < natural);
@@ -144,7 +144,7 @@ impl Grid {
         level
     }
 
-    /// Shows the cells that `bounds` covers on `level` and every coarser level in use.
+    /// Gives `see` the cells that `bounds` covers on `level` and every coarser level in use.
     pub fn cells(&self, bounds: &Aabb, level: u8, mut see: impl FnMut(Cell)) -> CellRange {
         let width = self.width_m(level);
         // The same distance on every level, so that a cell of a finer level lies in one of a coarser.
@@ -155,7 +155,7 @@ impl Grid {
         if (0..3).any(|k| i64::from(high[k]) - i64::from(low[k]) > SPAN_MAX) {
             high = low;
         }
-        let reach = CellRange { level, low };
+        let range = CellRange { level, low };
         for coarser in self.levels.iter().copied().filter(|used| *used >= level) {
             let (low, high) = (coarsened(low, coarser - level), coarsened(high, coarser - level));
             for x in low[0]..=high[0] {
@@ -166,7 +166,7 @@ impl Grid {
                 }
             }
         }
-        reach
+        range
     }
 
     /// How many cells of one level `bounds` covers.
@@ -197,18 +197,18 @@ impl Grid {
 mod tests {
     use super::*;
 
-    /// A small and a large body at the same place are compared in exactly one cell, wherever that is.
+    /// A small and a large body at the same position are compared in exactly one cell, wherever that is.
     #[test]
-    fn small_and_large_meet_anywhere() {
+    fn small_and_large_bodies_are_compared_once_anywhere() {
         let grid = Grid::new(&[0.05, 0.05, 0.05, 1.0], 4.0, 64);
         for x in [0.0, -0.3, 17.25, -4e5, 3e8, 9e8, -9e8, 1e12] {
-            let place = |radius: f64| {
+            let covered_by = |radius: f64| {
                 let bounds = Aabb::about(Vec3::new(x, 0.1, -x), Vec3::repeat(radius));
                 let mut cells = Vec::new();
-                let reach = grid.cells(&bounds, grid.level_of(radius), |cell| cells.push(cell));
-                (reach, cells)
+                let range = grid.cells(&bounds, grid.level_of(radius), |cell| cells.push(cell));
+                (range, cells)
             };
-            let ((small, passed), (large, covered)) = (place(0.05), place(1.0));
+            let ((small, passed), (large, covered)) = (covered_by(0.05), covered_by(1.0));
             let shared = passed.iter().filter(|cell| covered.contains(cell));
             assert_eq!(shared.filter(|cell| small.owns_pair(&large, cell)).count(), 1, "at {x}");
         }

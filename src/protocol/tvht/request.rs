@@ -1,12 +1,13 @@
-//! The message lane of the hash table, without any actor: requests that carry plans from bucket to bucket, and the
-//! bucket_queues of the buckets.
+//! The message lane of the hash table, without any actor: requests that carry plans from bucket to bucket, and the queue
+//! of each bucket.
 //!
-//! A request goes through the buckets of its plan in ascending order and holds each it has passed, so nobody ever
-//! waits in a directory. When it has been through all, the table's answer goes home, and then the keys go back.
+//! A request goes through the buckets of its plan in ascending order (lexicographic locking) and holds each one it has
+//! passed, so requests never wait for each other in a circle. When it has been through all, the reply goes to the
+//! entity, and then the buckets are unlocked.
 
 use std::collections::VecDeque;
 
-use crate::protocol::{Bucket, Dynamics, Fault, Painter, Plan, TableWrite, WriteResult};
+use crate::protocol::{Bucket, Dynamics, Fault, Plan, TableWrite, WriteResult};
 
 /// A plan that travels from bucket to bucket, holding each it has passed.
 #[derive(Clone)]
@@ -19,12 +20,12 @@ impl<D: Dynamics> TableRequest<D> {
         TableRequest { search }
     }
 
-    /// It has been through all its buckets.
+    /// The result, once it has been through all its buckets.
     pub fn finish(self) -> (Plan<D>, WriteResult<D>) {
         self.search.finish()
     }
 
-    /// The bucket it wants next; none if it has them all.
+    /// Its next bucket; `None` if it has been through all.
     pub fn wants(&self) -> Option<u32> {
         self.search.wants()
     }
@@ -33,22 +34,17 @@ impl<D: Dynamics> TableRequest<D> {
     pub fn plan(&self) -> &Plan<D> {
         self.search.plan()
     }
-
-    /// Takes down everything but the plan, which its entity takes down.
-    pub(crate) fn portray(&self, painter: &mut impl Painter<D>) {
-        self.search.portray(painter);
-    }
 }
 
 /// What becomes of a request that has passed a bucket.
 pub(crate) enum Passed<D: Dynamics> {
-    /// It goes on to the bucket it wants next. In members_in it lets go of `keys`, of which there should be none.
-    On { request: TableRequest<D>, keys: Vec<u32> },
-    /// It has been through all: the answer goes home, and then these buckets are let go.
-    Home { plan: Plan<D>, written: WriteResult<D>, keys: Vec<u32> },
+    /// It goes on to its next bucket. `unlocked` is empty but for a deliberate fault.
+    Forward { request: TableRequest<D>, unlocked: Vec<u32> },
+    /// It has been through all: the reply goes to the entity, and then the buckets it held are unlocked.
+    Done { plan: Plan<D>, written: WriteResult<D>, held: Vec<u32> },
 }
 
-/// Keeps a bucket: one request at a time, the others in the order they came.
+/// A bucket and the requests that wait for it: one at a time, in the order they came.
 #[derive(Clone)]
 pub(crate) struct BucketQueue<D: Dynamics> {
     number: u32,
@@ -62,7 +58,7 @@ impl<D: Dynamics> BucketQueue<D> {
         BucketQueue { number, bucket: Bucket::default(), is_held: false, queue: VecDeque::new() }
     }
 
-    /// A request has come. What becomes of it, unless it has to wait.
+    /// A request arrives. `None` if it has to wait.
     pub fn arrive(&mut self, request: TableRequest<D>, dynamics: &D) -> Option<Passed<D>> {
         if self.is_held {
             self.queue.push_back(request);
@@ -71,7 +67,7 @@ impl<D: Dynamics> BucketQueue<D> {
         Some(self.take(request, dynamics))
     }
 
-    /// The request that held the bucket has been through all. What becomes of the next, if one waits.
+    /// The request that held the bucket has been through all its buckets: the next one takes its turn, if one waits.
     pub fn unlock(&mut self, dynamics: &D) -> Option<Passed<D>> {
         self.is_held = false;
         let next = self.queue.pop_front()?;
@@ -84,18 +80,18 @@ impl<D: Dynamics> BucketQueue<D> {
         request.search.pass(dynamics, &mut self.bucket);
         let lets_go = fault == Fault::LocksNotHeld;
         if request.wants().is_some() {
-            let keys = if lets_go { vec![self.number] } else { Vec::new() };
-            return Passed::On { request, keys };
+            let unlocked = if lets_go { vec![self.number] } else { Vec::new() };
+            return Passed::Forward { request, unlocked };
         }
-        let mut keys = request.search.buckets().to_vec();
+        let mut held = request.search.buckets().to_vec();
         if lets_go {
-            keys = vec![self.number];
+            held = vec![self.number];
         }
-        if fault == Fault::KeyLost {
-            keys.pop();
+        if fault == Fault::UnlockLost {
+            held.pop();
         }
         let (plan, written) = request.finish();
-        Passed::Home { plan, written, keys }
+        Passed::Done { plan, written, held }
     }
 
     /// Whether a request holds it.
@@ -108,7 +104,7 @@ impl<D: Dynamics> BucketQueue<D> {
         &self.queue
     }
 
-    /// The same, to be given copies of their tracks.
+    /// The same, so that a model can give them copies of their tracks.
     pub fn queue_mut(&mut self) -> impl Iterator<Item = &mut TableRequest<D>> {
         self.queue.iter_mut()
     }

@@ -1,42 +1,46 @@
-//! A plan on its way through the buckets of the table: whom it meets first, and where its tracks are left.
+//! A table write: a plan on its way through its buckets, which finds its first contact and leaves its track there.
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use smallvec::SmallVec;
 use thin_vec::ThinVec;
 
+use super::bucket::{Bucket, Encounter, Entry};
+use super::track::Track;
 use crate::base::aabb::Aabb;
 use crate::base::time::Tick;
 use crate::protocol::dynamics::{BodyIndex, Cluster, Dynamics};
 use crate::protocol::entity::{Plan, PlannedTick, WriteResult};
 use crate::protocol::fault::Fault;
-use crate::protocol::portrait::{Painter, portray_found};
-use crate::protocol::tvht::bucket::{Bucket, Encounter, Entry, Track};
 use crate::protocol::tvht::cell_cover::{CellCover, CoveredCell};
 use crate::protocol::tvht::cell_grid::Grid;
 
-/// The bodies of a track cover at most about so many cells each; faster ones take shorter steps.
+/// A body of a track covers at most about this many cells; faster bodies take shorter steps. Not tuned.
 const CELLS_MAX: f64 = 64.0;
 
-/// Who stays near gets room for so many ticks more.
-const AHEAD: u64 = 8;
+/// The cover of a cluster that stays near is made for this many ticks more. Not tuned.
+const NEAR_AHEAD_TICKS: u64 = 8;
 
-/// A plan on its way through the buckets.
-#[derive(Clone)]
+/// A plan on its way through its buckets.
+#[derive(Clone, Serialize)]
+#[serde(bound = "")]
 pub struct TableWrite<D: Dynamics> {
+    #[serde(skip)]
     plan: Plan<D>,
     gvt: Tick,
     track: Arc<Track<D>>,
-    /// How many stops it has passed.
+    /// How many cells it has passed.
     passed: usize,
-    /// The first tick at which it meets somebody, as far as is known, and whom.
+    /// The first tick with a contact, as far as is known, and all contacts at it.
     last: Tick,
     found: Vec<Encounter<D>>,
+    #[serde(skip)]
     fault: Fault,
 }
 
 impl<D: Dynamics> TableWrite<D> {
-    /// A plan that sets out.
+    /// Prepares the write of a plan: its track, and the cells it covers.
     pub fn new(grid: &Grid, dynamics: &D, mut plan: Plan<D>, gvt: Tick) -> Self {
         let cluster = std::mem::take(&mut plan.cluster);
         let mut later: ThinVec<Cluster<D>> =
@@ -57,22 +61,23 @@ impl<D: Dynamics> TableWrite<D> {
         let fault = if D::FAULTY { dynamics.fault() } else { Fault::None };
         let cell_cover = known.unwrap_or_else(|| {
             if plan.is_near {
-                // It will be of use for longer if it has room for where everybody is about to go.
+                // The cover serves longer if it includes where every body is about to go.
                 let latest = later.last().unwrap_or(&cluster);
                 for (at, (body, flight)) in latest.iter().enumerate() {
-                    let ahead = covered[at].union(&dynamics.bounds(*body, flight, last, last + AHEAD));
+                    let ahead =
+                        covered[at].union(&dynamics.bounds(*body, flight, last, last + NEAR_AHEAD_TICKS));
                     if !is_fast(at, &ahead) {
                         covered[at] = ahead;
                     }
                 }
             }
             let mut cell_cover = CellCover::new(grid, dynamics, &cluster, &covered, plan.is_near);
-            if fault == Fault::LocksUnordered && plan.entity.0 % 2 == 1 {
+            if fault == Fault::LocksUnordered && plan.version.entity.0 % 2 == 1 {
                 cell_cover.stops.reverse();
             }
             Arc::new(cell_cover)
         });
-        let track = Track::new((plan.entity, plan.version), ticks, (cluster, later), cell_cover);
+        let track = Track::new(plan.version, ticks, (cluster, later), cell_cover);
         let gvt = gvt + u64::from(fault == Fault::TableFossilAtGvt);
         TableWrite { plan, gvt, track: Arc::new(track), passed: 0, last, found: Vec::new(), fault }
     }
@@ -98,12 +103,12 @@ impl<D: Dynamics> TableWrite<D> {
         numbers
     }
 
-    /// The bucket it has to pass next; none if it has passed them all.
+    /// Its next bucket; `None` if it has passed them all.
     pub fn wants(&self) -> Option<u32> {
         self.stops().get(self.passed).map(|stop| stop.bucket)
     }
 
-    /// Passes the bucket it wants: looks for whoever it meets first, and leaves its track there.
+    /// Passes its next bucket: searches it for the first contact, and leaves its track there.
     pub fn pass(&mut self, dynamics: &D, bucket: &mut Bucket<D>) {
         let Some(number) = self.wants() else { return };
         let cell_cover = self.track.cell_cover.clone();
@@ -111,18 +116,18 @@ impl<D: Dynamics> TableWrite<D> {
             let fault = self.fault();
             let TableWrite { plan, gvt, track, last, found, .. } = self;
             let own = cell_cover.members_in(&stop.span);
-            bucket.visit(&stop.span, plan.entity, (plan.first, *last, *gvt), |entry| {
-                meet(dynamics, (track, own), entry, (last, found), fault);
+            bucket.visit(&stop.span, plan.version.entity, (plan.first, *last, *gvt), |entry| {
+                find_contacts(dynamics, (track, own), entry, (last, found), fault);
             });
             bucket.add(Entry::new(stop.span, track.clone()));
             self.passed += 1;
         }
     }
 
-    /// All buckets have been passed: the track is cut where it meets somebody.
+    /// All buckets have been passed: the track ends at the first contact.
     pub fn finish(self) -> (Plan<D>, WriteResult<D>) {
-        if self.fault() != Fault::TrackNotCut {
-            self.track.cut(self.last + 1);
+        if self.fault() != Fault::TrackNotRetracted {
+            self.track.retract(self.last + 1);
         }
         (self.plan, WriteResult { last: self.last, found: self.found, track: self.track })
     }
@@ -135,22 +140,13 @@ impl<D: Dynamics> TableWrite<D> {
         if D::FAULTY { self.fault } else { Fault::None }
     }
 
-    /// Its track, to be replaced by a copy.
+    /// Its track, so that a model can replace it by a copy.
     pub(crate) fn track_mut(&mut self) -> &mut Arc<Track<D>> {
         &mut self.track
     }
-
-    /// Takes down everything but the plan, which its entity takes down.
-    pub(crate) fn portray(&self, painter: &mut impl Painter<D>) {
-        painter.number(self.gvt);
-        painter.number(self.last);
-        painter.many(self.passed);
-        self.track.portray(painter);
-        portray_found(&self.found, painter);
-    }
 }
 
-/// What each of a cluster covers: on one flight throughout, or on others from the tick after one of its planned_ticks.
+/// Bounds of each body of a cluster: on one flight throughout, or on another from each planned tick on.
 fn bounds<D: Dynamics>(
     dynamics: &D,
     cluster: &[(BodyIndex, D::Flight)],
@@ -161,7 +157,7 @@ fn bounds<D: Dynamics>(
     let cover = |(body, flight): &(BodyIndex, D::Flight), from, to| dynamics.bounds(*body, flight, from, to);
     let mut covered: SmallVec<[Aabb; 1]> = cluster.iter().map(|flier| cover(flier, first, end)).collect();
     let Some(latest) = later.last() else { return covered };
-    // Since when everybody flies as it does.
+    // The tick since which each body is on its flight.
     let mut since = vec![first; cluster.len()];
     let mut before = cluster;
     for (tick, (planned, then)) in (first..).zip(planned_ticks.iter().zip(later)) {
@@ -177,8 +173,8 @@ fn bounds<D: Dynamics>(
     covered
 }
 
-/// Whom of those in an entry the members touch first, if that is no later than `last`.
-fn meet<D: Dynamics>(
+/// Finds the earliest contact between this track and the entry's bodies, at or before `last`.
+fn find_contacts<D: Dynamics>(
     dynamics: &D,
     (track, own): (&Track<D>, &[u32]),
     entry: &Entry<D>,
@@ -187,14 +183,14 @@ fn meet<D: Dynamics>(
 ) {
     let other = &entry.track;
     for &theirs in entry.members() {
-        let their_reach = &other.cell_cover.ranges[theirs as usize];
+        let their_range = &other.cell_cover.ranges[theirs as usize];
         for &mine in own {
-            // Two that share several cells are compared in one of them.
-            let is_here = track.cell_cover.ranges[mine as usize].owns_pair(their_reach, entry.cell());
+            // A pair that shares several cells is compared in one of them.
+            let is_here = track.cell_cover.ranges[mine as usize].owns_pair(their_range, entry.cell());
             if !is_here && fault != Fault::NoOwnerCell {
                 continue;
             }
-            // Its owner may be cutting it at this input; then this is an empty range.
+            // Its owner may be retracting it at this moment; then this is an empty range.
             let from = track.first.max(other.first);
             let to = (*last).min(other.end().saturating_sub(1));
             if from > to {

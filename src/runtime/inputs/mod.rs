@@ -61,7 +61,7 @@ pub enum InputError {
     #[error(
         "tick {tick} is settled: the run has committed everything up to tick {gvt}; use tick {gvt} or later, or keep more history"
     )]
-    Settled {
+    Committed {
         /// The tick the input was for.
         tick: Tick,
         /// Global virtual time.
@@ -109,19 +109,19 @@ pub enum InputError {
 
 /// An input that was taken, in the order of taking.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct QueuedInput {
     pub tick: Tick,
     pub number: u64,
-    pub action: BodyInput,
+    pub input: BodyInput,
 }
 
 /// Where a running executor takes inputs.
 pub(crate) trait InputSink: Send + Sync {
-    /// Sees to it that `tick` is not settled before [`InputSink::let_in`] has been called with what is returned.
-    fn hold(&self, tick: Tick) -> Result<Tick, InputError>;
+    /// Sees to it that `tick` is not settled before [`InputSink::take`] has been called with what is returned.
+    fn pin(&self, tick: Tick) -> Result<Tick, InputError>;
 
     /// Takes the input. New bodies are in the world's list by now.
-    fn let_in(&self, held: Tick, entry: Entry);
+    fn take(&self, held: Tick, entry: QueuedInput);
 }
 
 /// A way to act on a simulation, before and while it runs. Clones act on the same one.
@@ -160,7 +160,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    journal: Vec<Entry>,
+    journal: Vec<QueuedInput>,
     sink: Option<Arc<dyn InputSink>>,
 }
 
@@ -180,15 +180,15 @@ impl Inputs {
         let mut state = self.lock();
         let (place, kind, newcomer) = self.understood(input)?;
         let sink = state.sink.clone();
-        let held = sink.as_ref().map(|sink| sink.hold(tick)).transpose()?;
+        let held = sink.as_ref().map(|sink| sink.pin(tick)).transpose()?;
         if let Some(body) = newcomer {
             world.bodies.push(body);
         }
-        let action = BodyInput { body: place as u32, kind };
-        let entry = Entry { tick, number: state.journal.len() as u64, action };
+        let input = BodyInput { body: place as u32, kind };
+        let entry = QueuedInput { tick, number: state.journal.len() as u64, input };
         state.journal.push(entry.clone());
         if let Some((sink, held)) = sink.zip(held) {
-            sink.let_in(held, entry);
+            sink.take(held, entry);
         }
         Ok(world.bodies[place].id)
     }
@@ -206,7 +206,7 @@ impl Inputs {
     /// The place of the body, what is to be done, and the body itself if it is new.
     fn understood(&self, input: Input) -> Result<(usize, InputKind, Option<BodyDef>), InputError> {
         let world = &self.shared.world;
-        let place = |body: BodyId| world.bodies.place(body).ok_or(InputError::Unknown(body));
+        let place = |body: BodyId| world.bodies.index_of(body).ok_or(InputError::Unknown(body));
         match input {
             Input::Push { body, impulse, turn } => {
                 let impulse = finite("impulse", impulse)?;
@@ -256,7 +256,7 @@ impl Inputs {
 /// is returned beside it is dropped.
 pub(crate) fn open<T>(
     inputs: Option<&Inputs>,
-    build: impl FnOnce(&[Entry]) -> (Arc<dyn InputSink>, T),
+    build: impl FnOnce(&[QueuedInput]) -> (Arc<dyn InputSink>, T),
 ) -> Result<(T, Option<Opened<'_>>), RunError> {
     let Some(inputs) = inputs else { return Ok((build(&[]).1, None)) };
     let mut state = inputs.lock();

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::base::sync::lock;
 use crate::base::time::Tick;
-use crate::runtime::inputs::{Entry, InputError, InputSink};
+use crate::runtime::inputs::{InputError, InputSink, QueuedInput};
 use crate::runtime::shared::Shared;
 
 /// Inputs that have been let in and not been taken yet.
@@ -16,7 +16,7 @@ pub(crate) struct InputQueue {
 #[derive(Default)]
 struct State {
     is_closed: bool,
-    messages: Vec<(Tick, Entry)>,
+    messages: Vec<(Tick, QueuedInput)>,
 }
 
 impl InputQueue {
@@ -31,7 +31,7 @@ impl InputQueue {
     }
 
     /// Takes everything out, each with the tick at which it holds global virtual time.
-    pub fn empty(&self) -> Vec<(Tick, Entry)> {
+    pub fn take_all(&self) -> Vec<(Tick, QueuedInput)> {
         std::mem::take(&mut self.lock().messages)
     }
 
@@ -41,14 +41,14 @@ impl InputQueue {
 }
 
 impl InputSink for InputQueue {
-    fn hold(&self, tick: Tick) -> Result<Tick, InputError> {
+    fn pin(&self, tick: Tick) -> Result<Tick, InputError> {
         if self.lock().is_closed {
             return Err(InputError::Over);
         }
-        self.shared.lvt_histogram.pin(tick).map_err(|gvt| InputError::Settled { tick, gvt })
+        self.shared.gvt.pin(tick).map_err(|gvt| InputError::Committed { tick, gvt })
     }
 
-    fn let_in(&self, held: Tick, entry: Entry) {
+    fn take(&self, held: Tick, entry: QueuedInput) {
         self.lock().messages.push((held, entry));
     }
 }

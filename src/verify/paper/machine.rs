@@ -1,35 +1,35 @@
-//! Entities of the published algorithm, the table they write to, and everything that can happen next.
+//! The published algorithm as a state machine: entities, channels, the table, and the transitions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::verify::toy_model::mix;
+use crate::verify::toy_dynamics::mix;
 
-/// Before tick 0 there is -1.
+/// A tick; -1 before the first write.
 pub type Tick = i64;
 
-/// How the text is read, and in which world.
+/// How the text is read, and the model it is run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Number of bodies.
     pub bodies: u32,
-    /// Decides where they are.
+    /// Seed of positions and numbers.
     pub seed: u64,
-    /// Last tick.
+    /// The last tick.
     pub ticks: Tick,
-    /// How far they may run ahead.
+    /// How far an entity may run ahead of GVT, ticks.
     pub window: Tick,
-    /// Whether who detects a contact responds to it, which the text forgets.
+    /// Whether the entity that detects a contact responds to it, which the text leaves out.
     pub detector_applies: bool,
 }
 
-/// A point on a line that carries a number.
+/// State of a body: a point on a line that carries a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct State {
-    at: i64,
+    position: i64,
     number: u64,
 }
 
-/// A contact, as the text names it: by pair and tick.
+/// A contact, identified as in the text: by pair and tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Contact {
     tick: Tick,
@@ -48,7 +48,7 @@ struct Event {
     id: Contact,
     from: u32,
     state: State,
-    /// Found by itself rather than told: nobody waits for an acknowledgement.
+    /// The receiver detected the contact itself, so no acknowledgement is sent.
     is_own: bool,
 }
 
@@ -74,41 +74,41 @@ struct Entity {
     phys: BTreeMap<Tick, State>,
     input: BTreeSet<Event>,
     done: BTreeSet<Event>,
-    /// What must be acknowledged: antievents or events.
+    /// Messages that have to be acknowledged: whether it is an antievent, and the contact.
     pending: BTreeSet<(bool, Contact)>,
-    /// Antievents to acknowledge when the rollback is through, innermost first.
-    later: Vec<(u32, Contact)>,
+    /// Antievents to acknowledge when the rollback is complete, in the order of their arrival.
+    deferred_acks: Vec<(u32, Contact)>,
 }
 
-/// Something wrong.
+/// What the algorithm did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flaw {
     /// A committed state is not the reference's.
     WrongCommit {
-        /// Where.
+        /// The committed tick.
         tick: Tick,
-        /// Whose.
+        /// The body whose state differs.
         body: u32,
     },
-    /// An entity was set to a tick it has no state for.
+    /// A rollback set the LVT of an entity to a tick that it has no state for.
     JumpedAhead {
-        /// Who.
+        /// The body of the entity.
         body: u32,
-        /// Where to.
+        /// The tick of the rollback.
         tick: Tick,
     },
 }
 
-/// Something that can happen.
+/// What can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Move {
-    /// The oldest message between two is received.
+pub enum Transition {
+    /// The oldest message from one entity to another is received.
     Deliver(u32, u32),
     /// An entity finds its mailbox empty.
     Timeout(u32),
 }
 
-/// Everything at one moment.
+/// One state of the algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Machine {
     entities: Vec<Entity>,
@@ -117,26 +117,26 @@ pub struct Machine {
     table: BTreeMap<Tick, BTreeMap<u32, State>>,
     contacts: BTreeSet<Contact>,
     gvt: Tick,
-    /// The first thing that went wrong.
+    /// The first flaw that showed.
     pub flaw: Option<Flaw>,
 }
 
 fn start(reading: &Reading, body: u32) -> State {
     let number = mix(&[reading.seed, u64::from(body)]);
-    State { at: (number >> 20) as i64 % 4, number }
+    State { position: (number >> 20) as i64 % 4, number }
 }
 
-/// The way to the next tick: every contact, in ascending order, is stirred into the number, which decides the rest.
+/// The state at the next tick: every contact, in ascending order, is mixed into the number, which decides the motion.
 fn integrate(state: &State, contacts: &[(u32, State)]) -> State {
     if contacts.is_empty() {
-        return State { at: state.at + drift(state.number), number: state.number };
+        return State { position: state.position + drift(state.number), number: state.number };
     }
     let mut numbers = vec![state.number];
     for (body, other) in contacts {
-        numbers.extend([u64::from(*body), other.number, other.at as u64]);
+        numbers.extend([u64::from(*body), other.number, other.position as u64]);
     }
     let number = mix(&numbers);
-    State { at: state.at + drift(number), number }
+    State { position: state.position + drift(number), number }
 }
 
 fn drift(number: u64) -> i64 {
@@ -144,15 +144,15 @@ fn drift(number: u64) -> i64 {
 }
 
 fn touch(a: &State, b: &State) -> bool {
-    (a.at - b.at).abs() <= 1
+    (a.position - b.position).abs() <= 1
 }
 
-/// Where everybody should be at every tick.
+/// The states that should be committed: position and number of every body at every tick.
 pub(super) fn reference(reading: &Reading) -> Vec<Vec<(i64, u64)>> {
     let mut states: Vec<State> = (0..reading.bodies).map(|body| start(reading, body)).collect();
     let mut ticks = Vec::new();
     for _ in 0..=reading.ticks {
-        ticks.push(states.iter().map(|state| (state.at, state.number)).collect());
+        ticks.push(states.iter().map(|state| (state.position, state.number)).collect());
         let next = |(i, state): (usize, &State)| {
             let others = states.iter().enumerate().filter(|(j, other)| *j != i && touch(state, other));
             let contacts: Vec<(u32, State)> = others.map(|(j, other)| (j as u32, *other)).collect();
@@ -164,7 +164,7 @@ pub(super) fn reference(reading: &Reading) -> Vec<Vec<(i64, u64)>> {
 }
 
 impl Machine {
-    /// The beginning: nobody has written anything.
+    /// The initial state: nothing has been written.
     pub fn new(reading: &Reading) -> Self {
         let entity = Entity {
             lvt: -1,
@@ -173,7 +173,7 @@ impl Machine {
             input: BTreeSet::new(),
             done: BTreeSet::new(),
             pending: BTreeSet::new(),
-            later: Vec::new(),
+            deferred_acks: Vec::new(),
         };
         Machine {
             entities: vec![entity; reading.bodies as usize],
@@ -186,9 +186,9 @@ impl Machine {
     }
 
     /// Everything that can happen next.
-    pub fn moves(&self, reading: &Reading) -> Vec<Move> {
-        let deliver = self.channels.keys().map(|(from, to)| Move::Deliver(*from, *to));
-        let timeout = (0..reading.bodies).filter(|id| self.can_step(reading, *id)).map(Move::Timeout);
+    pub fn transitions(&self, reading: &Reading) -> Vec<Transition> {
+        let deliver = self.channels.keys().map(|(from, to)| Transition::Deliver(*from, *to));
+        let timeout = (0..reading.bodies).filter(|id| self.can_step(reading, *id)).map(Transition::Timeout);
         deliver.chain(timeout).collect()
     }
 
@@ -199,12 +199,12 @@ impl Machine {
         entity.phase == Phase::Step && (is_past || may_go_on)
     }
 
-    /// Whether everybody has come to the end.
+    /// Whether GVT has reached the last tick.
     pub fn is_over(&self, reading: &Reading) -> bool {
         self.gvt == reading.ticks
     }
 
-    /// Who waits, for what.
+    /// What each entity waits for, in words.
     pub fn waiting(&self) -> Vec<String> {
         let line = |(id, entity): (usize, &Entity)| {
             let pending = entity.pending.iter().map(|(is_anti, contact)| {
@@ -223,31 +223,32 @@ impl Machine {
         self.entities.iter().enumerate().map(line).collect()
     }
 
-    /// Makes a move; what happens is told to `notes`.
-    pub fn make(
+    /// Performs a transition. `notes` gets a line for each thing that happens.
+    pub fn perform(
         &mut self,
         reading: &Reading,
-        truth: &[Vec<(i64, u64)>],
-        next: Move,
+        expected: &[Vec<(i64, u64)>],
+        next: Transition,
         notes: &mut Vec<String>,
     ) {
         match next {
-            Move::Timeout(id) => self.timeout(reading, id, notes),
-            Move::Deliver(from, to) => {
-                let channel = self.channels.get_mut(&(from, to)).expect("invariant: the channel has mail");
-                let message = channel.pop_front().expect("invariant: the channel has mail");
+            Transition::Timeout(id) => self.timeout(reading, id, notes),
+            Transition::Deliver(from, to) => {
+                let channel =
+                    self.channels.get_mut(&(from, to)).expect("invariant: the channel is not empty");
+                let message = channel.pop_front().expect("invariant: the channel is not empty");
                 if channel.is_empty() {
                     self.channels.remove(&(from, to));
                 }
-                notes.push(format!("body {to} receives from body {from}: {}", words(&message)));
+                notes.push(format!("body {to} receives from body {from}: {}", text(&message)));
                 self.receive(from, to, message, notes);
             }
         }
-        self.count(truth, notes);
+        self.raise_gvt(expected, notes);
     }
 
     fn send(&mut self, from: u32, to: u32, message: Message, notes: &mut Vec<String>) {
-        notes.push(format!("  sends to body {to}: {}", words(&message)));
+        notes.push(format!("  sends to body {to}: {}", text(&message)));
         self.channels.entry((from, to)).or_default().push_back(message);
     }
 
@@ -282,17 +283,17 @@ impl Machine {
     }
 
     fn write(&mut self, reading: &Reading, id: u32, tick: Tick, state: State, notes: &mut Vec<String>) {
-        let there = self.table.entry(tick).or_default();
-        let met: Vec<(u32, State)> =
-            there.iter().filter(|(_, other)| touch(&state, other)).map(|(j, other)| (*j, *other)).collect();
-        there.insert(id, state);
-        for (other, theirs) in &met {
+        let written = self.table.entry(tick).or_default();
+        let touched: Vec<(u32, State)> =
+            written.iter().filter(|(_, other)| touch(&state, other)).map(|(j, other)| (*j, *other)).collect();
+        written.insert(id, state);
+        for (other, other_state) in &touched {
             let contact = Contact::new(tick, id, *other);
             self.contacts.insert(contact);
             let entity = &mut self.entities[id as usize];
             entity.pending.insert((false, contact));
             if reading.detector_applies {
-                entity.input.insert(Event { id: contact, from: *other, state: *theirs, is_own: true });
+                entity.input.insert(Event { id: contact, from: *other, state: *other_state, is_own: true });
             }
             entity.phase = Phase::Resolve;
             let event = Event { id: contact, from: id, state, is_own: false };
@@ -306,11 +307,11 @@ impl Machine {
         match (message, entity.phase) {
             (Message::EventAck(contact), Phase::Resolve) => {
                 entity.pending.remove(&(false, contact));
-                self.settle(id, notes);
+                self.leave_phase(id, notes);
             }
             (Message::AntieventAck(contact), Phase::Rollback) => {
                 entity.pending.remove(&(true, contact));
-                self.settle(id, notes);
+                self.leave_phase(id, notes);
             }
             (Message::EventAck(_) | Message::AntieventAck(_), _) => {}
             (Message::Event(event), phase) => {
@@ -323,10 +324,10 @@ impl Machine {
                 }
             }
             (Message::Antievent(contact), Phase::Resolve) if entity.pending.contains(&(false, contact)) => {
-                // No acknowledgement here: that is how the text has it.
+                // The text sends no acknowledgement here.
                 entity.pending.remove(&(false, contact));
                 entity.input.retain(|event| event.id != contact || event.from != from);
-                self.settle(id, notes);
+                self.leave_phase(id, notes);
             }
             (Message::Antievent(contact), Phase::Rollback)
                 if entity.input.iter().any(|event| event.id == contact) =>
@@ -348,49 +349,49 @@ impl Machine {
     fn rollback(&mut self, id: u32, to: Tick, then_ack: Option<(u32, Contact)>, notes: &mut Vec<String>) {
         notes.push(format!("  rolls back to tick {to}"));
         let entity = &mut self.entities[id as usize];
-        let gone: Vec<Tick> = entity.phys.range(to + 1..).map(|(tick, _)| *tick).collect();
-        let mut bad = Vec::new();
-        for tick in gone {
+        let undone: Vec<Tick> = entity.phys.range(to + 1..).map(|(tick, _)| *tick).collect();
+        let mut undone_contacts = Vec::new();
+        for tick in undone {
             entity.phys.remove(&tick);
-            if let Some(there) = self.table.get_mut(&tick) {
-                there.remove(&id);
+            if let Some(written) = self.table.get_mut(&tick) {
+                written.remove(&id);
             }
-            bad.extend(self.contacts.iter().copied().filter(|c| c.tick == tick && (c.a == id || c.b == id)));
+            undone_contacts
+                .extend(self.contacts.iter().copied().filter(|c| c.tick == tick && (c.a == id || c.b == id)));
         }
         if to > entity.lvt {
             self.flaw.get_or_insert(Flaw::JumpedAhead { body: id, tick: to });
         }
         entity.lvt = to;
         entity.phase = Phase::Rollback;
-        entity.later.extend(then_ack);
+        entity.deferred_acks.extend(then_ack);
         let replay: Vec<Event> = entity.done.iter().copied().filter(|event| event.id.tick > to).collect();
         entity.input.extend(replay);
         entity.done.retain(|event| event.id.tick <= to);
-        entity.input.retain(|event| !bad.contains(&event.id));
-        for contact in bad {
+        entity.input.retain(|event| !undone_contacts.contains(&event.id));
+        for contact in undone_contacts {
             self.contacts.remove(&contact);
             let other = if contact.a == id { contact.b } else { contact.a };
             self.entities[id as usize].pending.insert((true, contact));
             self.send(id, other, Message::Antievent(contact), notes);
         }
-        self.settle(id, notes);
+        self.leave_phase(id, notes);
     }
 
-    /// Goes back to stepping when nothing is pending, and acknowledges what was put off.
-    fn settle(&mut self, id: u32, notes: &mut Vec<String>) {
+    /// Returns to phase step when nothing is pending, and sends the deferred acknowledgements.
+    fn leave_phase(&mut self, id: u32, notes: &mut Vec<String>) {
         let entity = &mut self.entities[id as usize];
         if !entity.pending.is_empty() {
             return;
         }
         entity.phase = Phase::Step;
-        for (to, contact) in std::mem::take(&mut entity.later).into_iter().rev() {
+        for (to, contact) in std::mem::take(&mut entity.deferred_acks).into_iter().rev() {
             self.send(id, to, Message::AntieventAck(contact), notes);
         }
     }
 
-    /// A tick counts for an entity when it has written it and is not waiting there. What all have counted is
-    /// committed.
-    fn count(&mut self, truth: &[Vec<(i64, u64)>], notes: &mut Vec<String>) {
+    /// Commits every tick that all entities have written, unless an entity still resolves a contact there.
+    fn raise_gvt(&mut self, expected: &[Vec<(i64, u64)>], notes: &mut Vec<String>) {
         let counted = self.entities.iter().map(|entity| match entity.phase {
             Phase::Step | Phase::Rollback => entity.lvt,
             Phase::Resolve => entity.lvt - 1,
@@ -398,10 +399,10 @@ impl Machine {
         let lowest = counted.min().unwrap_or(-1);
         while self.gvt < lowest && self.flaw.is_none() {
             self.gvt += 1;
-            notes.push(format!("  global virtual time is {} now", self.gvt));
+            notes.push(format!("  GVT rises to {}", self.gvt));
             for (body, entity) in self.entities.iter().enumerate() {
-                let state = entity.phys.get(&self.gvt).map(|state| (state.at, state.number));
-                if state != Some(truth[self.gvt as usize][body]) {
+                let state = entity.phys.get(&self.gvt).map(|state| (state.position, state.number));
+                if state != Some(expected[self.gvt as usize][body]) {
                     self.flaw = Some(Flaw::WrongCommit { tick: self.gvt, body: body as u32 });
                     return;
                 }
@@ -418,7 +419,7 @@ fn name(phase: Phase) -> &'static str {
     }
 }
 
-fn words(message: &Message) -> String {
+fn text(message: &Message) -> String {
     match message {
         Message::Event(event) => format!("event: contact at tick {}", event.id.tick),
         Message::EventAck(contact) => format!("acknowledgement of the event of tick {}", contact.tick),

@@ -1,49 +1,50 @@
-//! The shortest way to what the published algorithm gets wrong.
+//! Search for the shortest schedule in which the published algorithm fails.
 
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::machine::{Flaw, Machine, Move, Reading, reference};
+use super::machine::{Flaw, Machine, Reading, Transition, reference};
 
-/// What is looked for.
+/// The kind of flaw that is searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sought {
-    /// Nothing can happen any more, and not everybody is at the end.
+    /// Nothing can happen any more, and GVT is below the last tick.
     Deadlock,
     /// A committed state that is not the reference's.
     WrongCommit,
 }
 
-/// A way to something wrong.
+/// A schedule that shows a flaw.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// The world in which it was found.
+    /// The reading and the model in which it was found.
     pub reading: Reading,
-    /// How many moves it takes.
-    pub moves: usize,
-    /// How many states were seen until it was found.
+    /// Number of transitions of the schedule.
+    pub transitions: usize,
+    /// Number of states explored before it was found.
     pub states: u64,
-    /// The way, a line for each thing that happens.
-    pub story: Vec<String>,
-    /// What is wrong at its end.
+    /// The schedule in words, a line for each thing that happens.
+    pub trace: Vec<String>,
+    /// What is wrong at the end of the schedule.
     pub end: Vec<String>,
 }
 
-/// A state on the way, and how it was reached.
+/// A state that was explored, and how it was reached.
 struct Reached {
     machine: Machine,
-    origin: Option<(usize, Move)>,
+    /// The state before it and the transition; `None` for the initial state.
+    origin: Option<(usize, Transition)>,
 }
 
-/// Looks for the shortest way to something wrong, in worlds that differ in their seeds, and keeps the shortest of
-/// all. States in which something else is wrong already are not gone on from.
+/// Finds the shortest schedule to a flaw among models that differ in their seeds, `0..seeds`. At most `states_max`
+/// states are explored for each seed. States that show another flaw are not expanded.
 pub fn find(reading: &Reading, sought: Sought, seeds: u64, states_max: usize) -> Option<Finding> {
     let mut best: Option<Finding> = None;
     for seed in 0..seeds {
         let reading = Reading { seed, ..*reading };
-        let depth_max = best.as_ref().map_or(usize::MAX, |best| best.moves);
+        let depth_max = best.as_ref().map_or(usize::MAX, |best| best.transitions);
         if let Some(found) = find_in(&reading, sought, states_max, depth_max) {
             best = Some(found);
         }
@@ -52,33 +53,33 @@ pub fn find(reading: &Reading, sought: Sought, seeds: u64, states_max: usize) ->
 }
 
 fn find_in(reading: &Reading, sought: Sought, states_max: usize, depth_max: usize) -> Option<Finding> {
-    let truth = reference(reading);
+    let expected = reference(reading);
     let mut reached = vec![Reached { machine: Machine::new(reading), origin: None }];
-    let mut known = HashSet::from([print(&reached[0].machine)]);
+    let mut known = HashSet::from([fingerprint(&reached[0].machine)]);
     let (mut at, mut level_end, mut depth) = (0, 1, 0);
     while at < reached.len() && reached.len() < states_max {
         if at == level_end {
             (level_end, depth) = (reached.len(), depth + 1);
         }
         let machine = reached[at].machine.clone();
-        let moves = machine.moves(reading);
+        let transitions = machine.transitions(reading);
         let is_found = match sought {
-            Sought::Deadlock => moves.is_empty() && !machine.is_over(reading) && machine.flaw.is_none(),
+            Sought::Deadlock => transitions.is_empty() && !machine.is_over(reading) && machine.flaw.is_none(),
             Sought::WrongCommit => matches!(machine.flaw, Some(Flaw::WrongCommit { .. })),
         };
         if is_found {
-            return Some(tell(reading, &truth, &reached, at));
+            return Some(finding(reading, &expected, &reached, at));
         }
-        // A wrong commit does not stop the run: whoever looks for a deadlock goes on.
+        // A wrong commit does not end a run: a search for a deadlock goes on.
         let goes_on = machine.flaw.is_none() && depth + 1 < depth_max;
-        for next in moves.into_iter().filter(|_| goes_on) {
-            let mut follower = machine.clone();
-            follower.make(reading, &truth, next, &mut Vec::new());
-            if sought == Sought::Deadlock && matches!(follower.flaw, Some(Flaw::WrongCommit { .. })) {
-                follower.flaw = None;
+        for next in transitions.into_iter().filter(|_| goes_on) {
+            let mut successor = machine.clone();
+            successor.perform(reading, &expected, next, &mut Vec::new());
+            if sought == Sought::Deadlock && matches!(successor.flaw, Some(Flaw::WrongCommit { .. })) {
+                successor.flaw = None;
             }
-            if known.insert(print(&follower)) {
-                reached.push(Reached { machine: follower, origin: Some((at, next)) });
+            if known.insert(fingerprint(&successor)) {
+                reached.push(Reached { machine: successor, origin: Some((at, next)) });
             }
         }
         at += 1;
@@ -86,8 +87,8 @@ fn find_in(reading: &Reading, sought: Sought, states_max: usize, depth_max: usiz
     None
 }
 
-fn print(machine: &Machine) -> u128 {
-    /// Takes in everything that is hashed.
+fn fingerprint(machine: &Machine) -> u128 {
+    /// A hasher of 128 bits.
     struct Wide(Xxh3);
     impl Hasher for Wide {
         fn finish(&self) -> u64 {
@@ -102,21 +103,22 @@ fn print(machine: &Machine) -> u128 {
     wide.0.digest128()
 }
 
-fn tell(reading: &Reading, truth: &[Vec<(i64, u64)>], reached: &[Reached], end: usize) -> Finding {
-    let mut way = Vec::new();
+/// Puts the schedule to the state `end` into words.
+fn finding(reading: &Reading, expected: &[Vec<(i64, u64)>], reached: &[Reached], end: usize) -> Finding {
+    let mut schedule = Vec::new();
     let mut at = end;
     while let Some((before, next)) = reached[at].origin {
-        way.push(next);
+        schedule.push(next);
         at = before;
     }
-    way.reverse();
+    schedule.reverse();
     let mut machine = Machine::new(reading);
-    let mut story = Vec::new();
-    for (number, next) in way.iter().enumerate() {
+    let mut trace = Vec::new();
+    for (number, next) in schedule.iter().enumerate() {
         let mut notes = Vec::new();
-        machine.make(reading, truth, *next, &mut notes);
+        machine.perform(reading, expected, *next, &mut notes);
         for (line, note) in notes.into_iter().enumerate() {
-            story.push(if line == 0 {
+            trace.push(if line == 0 {
                 format!("{:>4}. {note}", number + 1)
             } else {
                 format!("      {note}")
@@ -129,5 +131,5 @@ fn tell(reading: &Reading, truth: &[Vec<(i64, u64)>], reached: &[Reached], end: 
         }
         _ => machine.waiting(),
     };
-    Finding { reading: *reading, moves: way.len(), states: reached.len() as u64, story, end }
+    Finding { reading: *reading, transitions: schedule.len(), states: reached.len() as u64, trace, end }
 }

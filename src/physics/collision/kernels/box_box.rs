@@ -5,13 +5,13 @@ use crate::physics::collision::kernels::reduce::PointList;
 use crate::physics::collision::kernels::{ContactPoint, Manifold, Placed};
 
 /// Pairs of edges count only if they separate the boxes better than any face by this share of the smaller
-/// half extent. Faces give several points, and keep their feature numbers from tick to tick.
+/// half extent. Faces give several points, and keep their feature numbers from tick to tick. Not tuned.
 const EDGE_HANDICAP: f64 = 1e-3;
 
-/// A box with its axes at hand.
+/// A box with its axes in world coordinates.
 struct OrientedBox<'a> {
     centre: Vec3,
-    /// Columns are the axes.
+    /// The columns are unit vectors along the edges.
     axes: Mat3,
     half: &'a Vec3,
 }
@@ -26,7 +26,7 @@ impl OrientedBox<'_> {
 enum Separation {
     /// A face of the first or the second box.
     Face { of_first: bool, axis: usize },
-    /// An edge of each.
+    /// An edge of each box.
     Edges { first: usize, second: usize, normal: Vec3, gap: f64 },
 }
 
@@ -58,8 +58,8 @@ fn separation(a: &OrientedBox, b: &OrientedBox, reach: f64) -> Option<Separation
     }
     let slack = EDGE_HANDICAP * a.half.min().min(b.half.min());
     let (axis_a, axis_b) = (gaps_a.imax(), gaps_b.imax());
-    // The larger box offers its face unless the other's is clearly better: tilted by a hair, a broad floor reaches
-    // far beyond the faces of what stands on it, and the choice must not flicker.
+    // The face of the larger box is preferred unless the other is clearly better: a broad floor that is tilted by a hair
+    // extends far beyond the faces of what stands on it, and the choice must not change from tick to tick.
     let first_is_larger = a.half.norm_squared() >= b.half.norm_squared();
     let (bonus_a, bonus_b) = if first_is_larger { (slack, 0.0) } else { (0.0, slack) };
     let (of_first, axis, face_gap) = if gaps_b[axis_b] + bonus_b > gaps_a[axis_a] + bonus_a {
@@ -96,14 +96,14 @@ fn separation(a: &OrientedBox, b: &OrientedBox, reach: f64) -> Option<Separation
 }
 
 /// A corner of the incident face while it is clipped: position in the reference face's coordinates
-/// (along it, along it, above it), and what it came from.
+/// (two along it, one above it), and a number for what it came from.
 #[derive(Clone, Copy)]
 struct Corner {
     at: Vec3,
     feature: u64,
 }
 
-/// The incident box's face that looks most against face `axis` of the reference box, clipped to that face.
+/// The face of the incident box that points most against face `axis` of the reference box, clipped to that face.
 /// Normals point out of the reference box.
 fn clip_faces(
     reference: &OrientedBox,
@@ -194,7 +194,7 @@ impl Polygon {
             }
             if (d0 <= 0.0) != (d1 <= 0.0) {
                 let at = from.at + (to.at - from.at) * (d0 / (d0 - d1));
-                // Named by the cutting plane and the edge it cuts, whichever way round.
+                // Numbered by the cutting plane and the edge it cuts, in either direction.
                 let (low, high) = (from.feature.min(to.feature), from.feature.max(to.feature));
                 out.push(Corner { at, feature: (8 + plane) << 12 | (low & 63) << 6 | (high & 63) });
             }
@@ -203,7 +203,7 @@ impl Polygon {
     }
 }
 
-/// Where two edges pass each other.
+/// The contact point of two edges that pass each other.
 fn edge_point(a: &OrientedBox, i: usize, b: &OrientedBox, j: usize, normal: Vec3, gap: f64) -> ContactPoint {
     // The edge of `a` that reaches farthest against the normal, and that of `b` farthest along it.
     let edge = |of: &OrientedBox, axis: usize, towards: Vec3| {

@@ -1,4 +1,4 @@
-//! A box against a plane: the corners that come near it.
+//! A box against a plane: the corners within reach of it.
 
 use crate::base::math::{Vec3, rotation_matrix};
 use crate::physics::collision::kernels::reduce::PointList;

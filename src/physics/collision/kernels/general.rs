@@ -1,19 +1,17 @@
-//! All other pairs of shapes: parry's manifolds, asked for afresh so that no history can change a bit.
+//! All other pairs of shapes: parry's manifolds, computed without its caches so that no history can change a bit.
 
 use parry3d::query::{ContactManifold, DefaultQueryDispatcher, PersistentQueryDispatcher};
-use parry3d::shape::{Capsule, Cuboid, Cylinder, HalfSpace, Shape as ParryShape};
 
-use crate::base::math::{Vec3, from_parry, to_parry, to_parry_pose};
+use crate::base::math::{from_parry, to_parry_pose};
 use crate::physics::collision::kernels::reduce::PointList;
 use crate::physics::collision::kernels::{ContactPoint, Manifold, Placed};
-use crate::physics::shape::Shape;
 
 /// Where the two come closer than `reach`, by parry.
 pub(super) fn contact(a: &Placed, b: &Placed, reach: f64) -> Manifold {
     let relative = to_parry_pose(a.x, &a.q).inv_mul(&to_parry_pose(b.x, &b.q));
     let mut manifolds: Vec<ContactManifold<(), ()>> = Vec::new();
-    let answered = with_parry(a.shape, |shape_a| {
-        with_parry(b.shape, |shape_b| {
+    let answered = a.shape.with_parry(|shape_a| {
+        b.shape.with_parry(|shape_b| {
             DefaultQueryDispatcher.contact_manifolds(
                 &relative,
                 shape_a,
@@ -24,7 +22,7 @@ pub(super) fn contact(a: &Placed, b: &Placed, reach: f64) -> Manifold {
             )
         })
     });
-    // Half-spaces and meshes among themselves are the only pairs parry refuses, and neither ever moves.
+    // Pairs of half-spaces and meshes are the only ones that parry refuses, and neither ever moves.
     if answered.is_err() {
         return Manifold::empty();
     }
@@ -46,22 +44,4 @@ pub(super) fn contact(a: &Placed, b: &Placed, reach: f64) -> Manifold {
     }
     points.tell_features_apart();
     points.reduce()
-}
-
-/// Shows a shape to parry without a heap allocation.
-fn with_parry<T>(shape: &Shape, ask: impl FnOnce(&dyn ParryShape) -> T) -> T {
-    let along_y = |half_height: f64| to_parry(Vec3::new(0.0, half_height, 0.0));
-    match shape {
-        Shape::Sphere { radius } => ask(&parry3d::shape::Ball::new(*radius)),
-        Shape::Box { half } => ask(&Cuboid::new(to_parry(*half))),
-        Shape::Capsule { radius, half_height } => {
-            ask(&Capsule::new(along_y(-half_height), along_y(*half_height), *radius))
-        }
-        Shape::Cylinder { radius, half_height } => ask(&Cylinder::new(*half_height, *radius)),
-        // Rings have a kernel of their own.
-        Shape::Ring { .. } => ask(&*shape.to_parry().0),
-        Shape::Hull(hull) => ask(&**hull),
-        Shape::HalfSpace { normal } => ask(&HalfSpace::new(to_parry(*normal))),
-        Shape::Mesh(mesh) => ask(&**mesh),
-    }
 }

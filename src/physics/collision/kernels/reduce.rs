@@ -1,14 +1,16 @@
-//! Chooses four points that hold a body as well as all of them would.
+//! Reduces the points of a manifold to four that support a body as well as all of them would.
 
 use crate::base::math::Vec3;
 use crate::physics::collision::kernels::{ContactPoint, Manifold, POINTS_MAX};
 
-/// Differences in place below this share of the patch's size do not decide between points.
+/// Differences in position below this share of the patch's size (squared) do not decide between points: a patch at rest
+/// keeps its points. Not tuned.
 const NEAR_TIE: f64 = 1e-3;
-/// A point that was left out is put in the place of its neighbour if it is deeper by this slope, radians.
+/// The deepest point replaces its nearest neighbour among the chosen ones if it is deeper by this slope, radians. Not
+/// tuned.
 const TILT: f64 = 1e-2;
 
-/// A list of candidate points that lives on the stack as long as it is short.
+/// A list of candidate points. It is on the stack as long as it is short.
 pub(super) struct PointList {
     inline: [ContactPoint; 16],
     len: usize,
@@ -40,8 +42,8 @@ impl PointList {
         if self.spilled.is_empty() { &mut self.inline[..self.len] } else { &mut self.spilled }
     }
 
-    /// Gives every point a feature number of its own, where a kernel named several alike: a warm start must
-    /// not mix them up.
+    /// Gives every point a feature number of its own where a kernel gave several the same: a warm start must not mix
+    /// them up.
     pub fn tell_features_apart(&mut self) {
         let all = self.as_mut_slice();
         for at in 1..all.len() {
@@ -53,9 +55,9 @@ impl PointList {
     }
 
     /// At most four of the points: the outermost, the farthest from it, and the two that span the largest area on
-    /// either side; and the deepest, unless a neighbour is about as deep. The choice depends on places rather than
-    /// depths, and near ties go to the earlier point: a patch at rest must not change its points whenever it
-    /// shivers, because a point that goes takes its load with it.
+    /// either side; and the deepest, unless a neighbour is about as deep. The choice depends on positions rather than
+    /// depths, and near ties go to the earlier point: a patch at rest must not change its points when it jitters,
+    /// because the cached impulse of a point that is dropped is lost.
     pub fn reduce(&self) -> Manifold {
         let all = self.as_slice();
         if all.len() <= POINTS_MAX {

@@ -1,26 +1,26 @@
-//! Rings against everything. A ring is a circle grown by the radius of its tube, so it meets another shape where its
+//! Rings against everything. A ring is a circle grown by the radius of its tube, so it touches another shape where its
 //! circle comes nearest to that shape: at the minima of the distance along the circle.
 
 use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
 use crate::base::math::{Quat, Vec3};
 use crate::physics::collision::kernels::reduce::PointList;
-use crate::physics::collision::kernels::sphere::local_signed_distance;
 use crate::physics::collision::kernels::{ContactPoint, Manifold, Placed};
 use crate::physics::shape::Shape;
 
-/// Places on the circle where the distance is taken first.
+/// Number of points on the circle at which the distance is taken first. Not tuned.
 const SAMPLES: usize = 16;
-/// How often the way between two of them is halved if there may be a minimum that they do not show. Two minima nearer to
-/// each other than what is left of it count as one.
+/// How often the arc between two samples is halved if there may be a minimum that they do not show. Two minima nearer to
+/// each other than the last halved arc count as one. Introduced in 4635b1a; no figures were kept.
 const HALVINGS: u32 = 4;
+/// Shares of the arc after each halving.
 const HALVED: [f64; HALVINGS as usize + 1] = [1.0, 0.5, 0.25, 0.125, 0.0625];
-/// A dip between two samples that is shallower than this share of the tube is none: a ring that lies flat keeps its
-/// points while it shivers.
+/// A dip between two samples that is shallower than this share of the tube does not count: a ring that lies flat keeps
+/// its points while it jitters. Not tuned.
 const SHALLOW: f64 = 1e-3;
-/// Most steps towards a minimum; smooth shapes need about six.
+/// Largest number of steps towards a minimum; smooth shapes need about six.
 const STEPS_MAX: usize = 30;
-/// A slope along the circle that counts as level.
+/// A slope along the circle below this counts as level.
 const LEVEL: f64 = 1e-10;
 
 /// Cosine and sine of the first quarter of the samples, ends included.
@@ -32,7 +32,7 @@ const QUARTER: [(f64, f64); 5] = [
     (0.0, 1.0),
 ];
 
-/// Direction of a sample, as cosine and sine.
+/// Direction of a sample from the centre, as cosine and sine.
 fn direction(sample: usize) -> (f64, f64) {
     let (c, s) = QUARTER[sample % 4];
     match sample / 4 % 4 {
@@ -43,32 +43,33 @@ fn direction(sample: usize) -> (f64, f64) {
     }
 }
 
-/// A place on the circle, and what lies nearest to it.
+/// A point on the circle, and how near the other shape is to it.
 #[derive(Clone, Copy)]
 struct Spot {
-    /// On the circle, in the coordinates of the other shape.
+    /// The point in the coordinates of the other shape, metres.
     at: Vec3,
-    /// Out of the other shape.
+    /// Unit vector out of the other shape.
     normal: Vec3,
+    /// From the other shape to the point, metres; negative inside.
     distance: f64,
-    /// How fast the distance grows along the circle.
+    /// Derivative of the distance along the circle, metres per metre.
     slope: f64,
 }
 
-/// A place on the circle with its direction.
+/// A point on the circle with its direction from the centre.
 type End = ((f64, f64), Spot);
 
 /// What counts as a minimum.
 struct Limits {
-    /// Distances below this.
+    /// Only distances below this count, metres.
     reached: f64,
-    /// The way between two samples.
+    /// Length of the arc between two samples, metres.
     arc: f64,
-    /// Dips of at least this depth.
+    /// Only dips deeper than this count, metres.
     shallow: f64,
 }
 
-/// The direction a share of the way from one to another.
+/// The direction between two others, at `share` of the way.
 fn between(from: (f64, f64), to: (f64, f64), share: f64) -> (f64, f64) {
     let (c, s) = (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share);
     let length = (c * c + s * s).sqrt();
@@ -78,8 +79,9 @@ fn between(from: (f64, f64), to: (f64, f64), share: f64) -> (f64, f64) {
 /// The circle of a ring in the coordinates of another shape.
 struct Circle<'a> {
     centre: Vec3,
-    /// From the centre to the first sample, and to the one a quarter further on.
+    /// From the centre to the first sample.
     x: Vec3,
+    /// From the centre to the sample a quarter further on.
     z: Vec3,
     radius: f64,
     shape: &'a Shape,
@@ -89,13 +91,13 @@ impl Circle<'_> {
     #[inline]
     fn spot(&self, (c, s): (f64, f64)) -> Spot {
         let at = self.centre + self.x * c + self.z * s;
-        let (normal, distance) = local_signed_distance(at, self.shape);
+        let (normal, distance) = self.shape.signed_distance(at);
         let slope = normal.dot(&(self.z * c - self.x * s)) / self.radius;
         Spot { at, normal, distance, slope }
     }
 
-    /// All samples but those between which the distance cannot fall below `reached`: it falls by no more than the way
-    /// along the circle, and the way between two samples is `arc`.
+    /// All samples except those where the distance cannot be below `reached`: along the circle it falls by at most the
+    /// length of the arc, and the arc between two samples is `arc`.
     fn samples(&self, reached: f64, arc: f64) -> [Option<Spot>; SAMPLES] {
         let mut samples = [None; SAMPLES];
         let mut at = 0;
@@ -108,8 +110,8 @@ impl Circle<'_> {
         samples
     }
 
-    /// Calls `found` for the minima between two places where the distance may be below `reached`. It may be only if the
-    /// way between them, `arc`, is long enough; then the stretch is halved until its ends show a minimum, or it is short.
+    /// Calls `found` for the minima between two points where the distance may be below `reached`. That is possible only
+    /// if the arc between them is long enough; then it is halved until its ends show a minimum, or it is short.
     fn minima(&self, from: &End, to: &End, limits: &Limits, halvings: u32, found: &mut impl FnMut(&Spot)) {
         let arc = limits.arc * HALVED[(HALVINGS - halvings) as usize];
         if 0.5 * (from.1.distance + to.1.distance - arc) >= limits.reached {
@@ -126,10 +128,10 @@ impl Circle<'_> {
         }
     }
 
-    /// The lowest place between two, of which the first slopes down and the second up.
+    /// The minimum between two points, of which the first slopes down and the second up.
     fn lowest(&self, from: &End, to: &End) -> Spot {
         let (before, after) = (&from.1, &to.1);
-        // False position; an end that stays twice counts half.
+        // False position (the Illinois variant): an end that stays twice counts half.
         let (mut low, mut high) = ((0.0, before.slope), (1.0, after.slope));
         let mut stays = 0;
         let mut found = if before.distance <= after.distance { *before } else { *after };
@@ -165,7 +167,7 @@ impl Circle<'_> {
 
 /// A ring with a circle of `radius` and a tube of radius `tube` against another shape. Normals point into the ring.
 pub(super) fn against(ring: &Placed, radius: f64, tube: f64, other: &Placed, reach: f64) -> Manifold {
-    // However a ball is turned, it is met at the same place, to the bit.
+    // The orientation of a ball must not change a bit of its contacts.
     let is_ball = matches!(other.shape, Shape::Sphere { .. });
     let other = &Placed { q: if is_ball { Quat::identity() } else { other.q }, ..*other };
     let turn = other.q.inverse() * ring.q;
@@ -177,7 +179,7 @@ pub(super) fn against(ring: &Placed, radius: f64, tube: f64, other: &Placed, rea
         shape: other.shape,
     };
     let reached = tube + reach;
-    if local_signed_distance(circle.centre, other.shape).1 >= radius + reached {
+    if other.shape.signed_distance(circle.centre).1 >= radius + reached {
         return Manifold::empty();
     }
     let arc = TAU * radius / SAMPLES as f64;
