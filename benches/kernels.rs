@@ -116,14 +116,13 @@ fn response(criterion: &mut Criterion) {
     }
 }
 
-/// A body that takes part in a solve.
-type Touching<'a> = SolverBody<'a, GhostState>;
+type TickBody<'a> = SolverBody<'a, GhostState>;
 
 /// A pair in contact, with its static side and its contact points.
 type Contact<'a> = (ContactPair, Option<&'a StaticDef>, Manifold);
 
 /// All contacts at the end of a run, with their caches after 20 ticks of rest.
-fn settled(simulation: &Simulation) -> (Vec<Touching<'_>>, Vec<Contact<'_>>, Vec<PairCache>) {
+fn settled(simulation: &Simulation) -> (Vec<TickBody<'_>>, Vec<Contact<'_>>, Vec<PairCache>) {
     let mut states: Vec<BodyState> = Vec::new();
     let run = simulation.run(|frame| {
         states = frame.bodies.iter().map(|(_, state)| *state).collect();
@@ -131,9 +130,9 @@ fn settled(simulation: &Simulation) -> (Vec<Touching<'_>>, Vec<Contact<'_>>, Vec
     });
     run.expect("the run finishes");
     let world = simulation.world();
-    let bodies: Vec<Touching> =
+    let bodies: Vec<TickBody> =
         world.bodies.iter().zip(&states).map(|(body, state)| SolverBody::new(body, *state)).collect();
-    let contacts = contacts_of(world, &bodies);
+    let contacts = find_contacts(world, &bodies);
     let mut caches = Vec::new();
     for _ in 0..20 {
         let mut solver = prepared(world, &bodies, &contacts, &caches);
@@ -145,7 +144,7 @@ fn settled(simulation: &Simulation) -> (Vec<Touching<'_>>, Vec<Contact<'_>>, Vec
 }
 
 /// A solver that is ready to solve a tick.
-fn prepared(world: &World, bodies: &[Touching], contacts: &[Contact], caches: &[PairCache]) -> LocalSolver {
+fn prepared(world: &World, bodies: &[TickBody], contacts: &[Contact], caches: &[PairCache]) -> LocalSolver {
     let mut solver = LocalSolver::default();
     let input = |at: usize| {
         let (_, fixed, manifold) = &contacts[at];
@@ -156,7 +155,7 @@ fn prepared(world: &World, bodies: &[Touching], contacts: &[Contact], caches: &[
 }
 
 /// What touches among the bodies: pairs of bodies, then static geometry.
-fn contacts_of<'a>(world: &'a World, bodies: &[Touching]) -> Vec<Contact<'a>> {
+fn find_contacts<'a>(world: &'a World, bodies: &[TickBody]) -> Vec<Contact<'a>> {
     let mut contacts = Vec::new();
     for (a, first) in bodies.iter().enumerate() {
         for (b, second) in bodies.iter().enumerate().skip(a + 1) {

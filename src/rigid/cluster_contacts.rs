@@ -325,8 +325,8 @@ impl ClusterContacts<'_> {
             };
             PairInput { manifold, fixed, cache }
         });
-        let mut counts =
-            ContactCounts { new_contacts: new_contacts.into_inner(), ..ContactCounts::default() };
+        let new_contacts = new_contacts.into_inner();
+        let mut counts = ContactCounts { new_contacts, ..ContactCounts::default() };
         for Touching { a, manifold, .. } in touching {
             if self.is_own(*a) {
                 counts.contacts += 1;
@@ -378,13 +378,13 @@ impl ClusterContacts<'_> {
         let heard = self.input.remotes.iter().filter_map(|remote| remote.ghost.as_deref());
         let certainty = Local::ghost_certainty(self.world, heard);
         let model = &*model;
-        let ghosts_to_send = ghost_owners.iter().zip(ghosts).map(|(owner, mut ghost)| {
+        let ghosts = ghost_owners.iter().zip(ghosts).map(|(owner, mut ghost)| {
             Local::keep_certain(&mut ghost, certainty);
             let member = *owner as u32;
             let (own, partners) = (self.member_index(member), self.partners(model, member));
             GhostToSend { own, partners, ghost: Arc::new(ghost) }
         });
-        let ghosts = ghosts_to_send.collect();
+        let ghosts = ghosts.collect();
         let mut flights = Vec::new();
         let own = self.members.partition_point(|participant| self.is_own(*participant));
         parallel::par_fill(&mut flights, own, |member| {

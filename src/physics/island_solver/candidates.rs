@@ -12,7 +12,7 @@ use crate::physics::island_solver::detect::look_ahead;
 /// Number of ticks that a list should last. Not tuned.
 const TICKS: f64 = 6.0;
 /// Smallest and largest margin, as shares of a body's size. Bodies that fall together need little margin until they land;
-/// without the smallest, a body that lands would need a new list at almost every tick. Not tuned.
+/// without the smallest, a body that lands would need a new list at almost every tick. No figures kept.
 const MARGIN_SHARES: (f64, f64) = (0.2, 0.5);
 
 /// Candidates among some bodies.
