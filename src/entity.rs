@@ -118,7 +118,7 @@ impl Shell<RigidModel> for ActorShell<'_> {
 
 impl EntityActor {
     pub fn new(entity: Entity<RigidModel>, network: Arc<Network>, arbiter: usize) -> Self {
-        network.shared.directory.place(entity.id(), arbiter);
+        network.shared.directory.assign(entity.id(), arbiter);
         EntityActor {
             driver: Driver::new(entity),
             network,
@@ -164,7 +164,7 @@ impl EntityActor {
         self.since = begun;
         let segments = self.driver.entity().segments();
         let caught = catch_unwind(AssertUnwindSafe(|| act(self)));
-        self.network.counters(self.arbiter).kept(segments, self.driver.entity().segments());
+        self.network.counters(self.arbiter).segments_changed(segments, self.driver.entity().segments());
         self.mark(Phase::Send);
         if let (Some(graph), Some(begun), Some(now)) = (self.network.graph(), begun, self.since) {
             let moved = (lvt, self.driver.entity().lvt());
@@ -284,8 +284,8 @@ impl Handler<Poll> for EntityActor {
 
     fn handle(&mut self, _: Poll, _: &mut Context<Self>) {
         self.scheduled = false;
-        self.network.counters(self.arbiter).asked();
-        self.guarded(Occasion::Asked, Self::poll);
+        self.network.counters(self.arbiter).poll_handled();
+        self.guarded(Occasion::Poll, Self::poll);
     }
 }
 
@@ -293,8 +293,8 @@ impl Handler<WakeUp> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, _: WakeUp, _: &mut Context<Self>) {
-        self.network.counters(self.arbiter).asked();
-        self.guarded(Occasion::Asked, |this| {
+        self.network.counters(self.arbiter).poll_handled();
+        self.guarded(Occasion::Poll, |this| {
             // The lowest LVT may have fallen again: then it must be registered anew.
             this.waiting_for = None;
             this.poll();
@@ -306,8 +306,8 @@ impl Handler<Deliver> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, Deliver { from, message }: Deliver, _: &mut Context<Self>) {
-        self.network.counters(self.arbiter).heard(&message);
-        self.guarded(Occasion::Mail(from), |this| {
+        self.network.counters(self.arbiter).message_handled(&message);
+        self.guarded(Occasion::Message(from), |this| {
             let phase = Phase::of(&message);
             let handled = this.driver.on_message(from, message);
             this.mark(phase);
@@ -321,7 +321,7 @@ impl Handler<DeliverInput> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, DeliverInput { pinned, entry }: DeliverInput, _: &mut Context<Self>) {
-        self.guarded(Occasion::Asked, |this| {
+        self.guarded(Occasion::Poll, |this| {
             let handled = this.driver.on_input(entry.tick, entry.number, entry.input, Some(pinned));
             match this.perform(handled) {
                 Next::Forward { to, .. } => this.network.transport().deliver_input(to, pinned, entry),
@@ -336,10 +336,10 @@ impl Handler<TableReply> for EntityActor {
 
     fn handle(&mut self, TableReply { plan, reply }: TableReply, _: &mut Context<Self>) {
         self.network.counters(self.arbiter).table_replied();
-        self.guarded(Occasion::Asked, |this| {
+        self.guarded(Occasion::Poll, |this| {
             let handled = this.driver.on_table_reply(plan, reply);
             this.has_written(this.network.shared.gvt.times());
-            this.mark(Phase::Table);
+            this.mark(Phase::TableReply);
             let next = this.perform(handled);
             this.follow(next);
         });

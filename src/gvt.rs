@@ -133,7 +133,7 @@ impl GvtAggregator {
             if self.emit(shared, gvt, sink).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            sampler.look(shared, network.slots.iter().map(|slot| &slot.counters));
+            sampler.sample(shared, network.slots.iter().map(|slot| &slot.counters));
             network.trace_frames(Phase::Frames, gvt, since);
             if let (Some(graph), Some((before, after))) = (network.graph(), cpu_before.zip(thread_cpu())) {
                 graph.took_frames(after.saturating_sub(before).as_nanos() as u64);

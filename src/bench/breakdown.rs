@@ -38,9 +38,9 @@ impl Activity {
         Some(match phase {
             Phase::Step => Activity::Integration,
             Phase::Respond => Activity::Response,
-            Phase::Write | Phase::Bucket | Phase::Table => Activity::Collision,
-            Phase::Event | Phase::Antievent | Phase::Standing => Activity::Rollback,
-            Phase::Join | Phase::Answer | Phase::Send => Activity::Messages,
+            Phase::Write | Phase::Bucket | Phase::TableReply => Activity::Collision,
+            Phase::Event | Phase::Antievent | Phase::GhostUpdate => Activity::Rollback,
+            Phase::Migration | Phase::Ack | Phase::Send => Activity::Messages,
             Phase::Gvt => Activity::Gvt,
             Phase::Frames => return None,
         })

@@ -52,11 +52,11 @@ impl TuningArguments {
 
     /// The same in ticks of a scene.
     pub(super) fn for_scene(&self, scene: &Scene) -> Tuning {
-        let window = (self.window * 1e-3 * scene.ticks_per_second).round().clamp(1.0, 1e6);
+        let ticks = |ms: f64| (ms * 1e-3 * scene.ticks_per_second).round();
         Tuning {
-            window: window as u64,
+            window_ticks: ticks(self.window).clamp(1.0, 1e6) as u64,
             adaptive: !self.fixed_window,
-            history: (self.history * 1e-3 * scene.ticks_per_second).round().clamp(0.0, 1e6) as u64,
+            history_ticks: ticks(self.history).clamp(0.0, 1e6) as u64,
             cluster: self.cluster,
             history_bytes: u64::from(self.memory) << 20,
             buckets: self.buckets.unwrap_or(0),

@@ -238,7 +238,7 @@ async fn start_entities(
     let shared = network.clone();
     let actor = move |entity, arbiter| EntityActor::new(entity, shared.clone(), arbiter);
     // Entities of islands are spread by themselves: most of them will have nothing to do.
-    let of_islands = entities.split_off(network.shared.free.min(entities.len()));
+    let of_islands = entities.split_off(network.shared.first_island.min(entities.len()));
     let addresses = boxcar::Vec::new();
     for entities in [entities, of_islands] {
         for address in start_all(entities, arbiters, actor.clone()).await {

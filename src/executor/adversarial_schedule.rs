@@ -1,75 +1,75 @@
-//! Decides what happens next when anything may: a scheduler that means no good, and does so by a seed.
+//! An adversarial scheduler: chooses which of the possible actions comes next, by a seed.
 //!
-//! Everybody has a rank, and the first in rank goes first; now and then all ranks change. Where they change with
-//! every action, that is any order at all. Where they change rarely, some starve while others run far ahead,
-//! which is where lost updates show. The seed decides how often, and who is ranked.
+//! Channels or entities have ranks, and the action of the highest rank comes next; now and then all ranks change. If they
+//! change with every action, any order can occur. If they change rarely, some entities starve while others run
+//! far ahead, and then lost updates show. The seed decides how often ranks change, and what is ranked.
 
 use crate::protocol::EntityId;
 
-/// Something that may happen next.
+/// An action that may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The oldest message of a channel is handed over.
+    /// The oldest message of a channel is delivered.
     Deliver {
-        /// Who sent it.
+        /// The sender.
         from: EntityId,
-        /// Who gets it.
+        /// The receiver.
         to: EntityId,
-        /// Whether it is an answer.
+        /// Whether it is an acknowledgement.
         is_ack: bool,
     },
-    /// An entity does what it may.
+    /// An entity is polled.
     Step(EntityId),
 }
 
-/// Who is favoured or starved together.
+/// What is ranked: actions of one rank are favoured or starved together.
 #[derive(Clone, Copy, Debug)]
 enum Ranked {
-    /// Every channel and every entity that would step by itself.
+    /// Every channel, and every entity that is polled.
     Each,
-    /// Entities, with all that is sent to them.
+    /// Entities, with all messages to them.
     Receivers,
-    /// Entities, with all that they send.
+    /// Entities, with all messages from them.
     Senders,
-    /// Steps, answers, and everything else.
+    /// Kinds of actions: polls, acknowledgements, other messages.
     Kinds,
 }
 
-/// The scheduler.
+/// An adversarial scheduler.
 #[derive(Clone, Debug)]
 pub struct AdversarialSchedule {
     random: u64,
-    /// Decides the ranks until they change.
+    /// Seed of the ranks until they change.
     ranks: u64,
     ranked: Ranked,
-    /// Ranks change about once in so many actions.
-    patience: u64,
+    /// Ranks change about once in `rank_actions` actions.
+    rank_actions: u64,
 }
 
 impl AdversarialSchedule {
-    /// One of very many.
+    /// The scheduler of this seed.
     pub fn new(seed: u64) -> Self {
         let random = stir(seed, 0x243f_6a88_85a3_08d3);
         let ranked = [Ranked::Each, Ranked::Each, Ranked::Receivers, Ranked::Senders, Ranked::Kinds];
-        let patience = [1, 1, 5, 30, 300];
+        let rank_actions = [1, 1, 5, 30, 300];
         AdversarialSchedule {
             random,
             ranks: random,
             ranked: ranked[(random >> 20) as usize % ranked.len()],
-            patience: patience[(random >> 40) as usize % patience.len()],
+            rank_actions: rank_actions[(random >> 40) as usize % rank_actions.len()],
         }
     }
 
-    /// The one of several actions that goes first. The order in which they are given matters not.
+    /// Chooses one of several actions. The order in which they are given does not matter.
     pub fn choose(&mut self, actions: impl Iterator<Item = Choice>) -> Option<Choice> {
         self.random = stir(self.random, 1);
-        if self.random.is_multiple_of(self.patience) {
+        if self.random.is_multiple_of(self.rank_actions) {
             self.ranks = self.random;
         }
         actions.max_by_key(|action| self.rank(action))
     }
 
-    /// The rank of an action; among equals, chance decides.
+    /// The rank of an action, and a random number that decides among equal ranks.
     fn rank(&self, action: &Choice) -> (u64, u64) {
         let (group, each) = match *action {
             Choice::Deliver { from, to, is_ack } => {
@@ -110,7 +110,7 @@ mod tests {
 
     /// Whatever the seed, nothing waits for ever: every one of a few actions is chosen at some time.
     #[test]
-    fn everything_happens_at_some_time() {
+    fn every_action_is_chosen_at_some_time() {
         let deliver = |from, to, is_ack| Choice::Deliver { from: EntityId(from), to: EntityId(to), is_ack };
         let actions =
             [deliver(0, 1, false), deliver(1, 0, true), deliver(2, 1, true), Choice::Step(EntityId(3))];

@@ -1,4 +1,4 @@
-//! Ways of running a scene. All but [`overlap`] commit the same frames, to the bit; [`sequential`] is the definition.
+//! Executors: how a scene is run. All but [`overlap`] commit the same frames, to the bit; [`sequential`] defines them.
 
 mod actor_system;
 pub mod adversarial_schedule;
@@ -28,30 +28,36 @@ pub use crate::runtime::trace::Tracer;
 use crate::scene::{Scene, SceneError};
 pub use report::{Report, Tally};
 
-/// How a run is carried out. The result is the same for each but [`SyncMode::Overlap`].
+/// The executor of a run.
+///
+/// Exact executors commit the same frames as the sequential loop, to the bit, and so the same digest: `Sequential`,
+/// `Timewarp`, `Loop`, `Chaos` and `RollbackCheck`, on any number of cores and with any [`Tuning`]. `Overlap` has a result of
+/// its own, which depends on the number of workers. [`Simulation::bridge`] has a result of its own as well, and with equal
+/// settings it is the same for all exact executors.
 ///
 /// The default is [`SyncMode::Timewarp`], for the library and for the command line alike; scenes with joints need
 /// [`SyncMode::Overlap`] (see [`SyncMode::for_scene`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncMode {
-    /// The plain loop over ticks that defines the result.
+    /// The plain loop over ticks, which defines the result.
     Sequential,
-    /// Time Warp on actors: every cluster of bodies has its own virtual time. The default.
+    /// Time Warp on actors: every cluster of bodies has its own local virtual time. Exact. The default.
     #[default]
     Timewarp,
-    /// The same protocol on one thread without actors, in a sensible order.
+    /// The same protocol on one thread without actors, in a sensible order. Exact.
     Loop,
-    /// The same in an adversarial order, to find faults; [`Simulation::chaos_seed`] chooses which.
+    /// The same in an adversarial order, to find faults; [`Simulation::chaos_seed`] chooses which. Exact.
     Chaos,
-    /// The same, with every step taken back and done again.
+    /// The same as `Loop`, with every step rolled back and done again. Exact.
     RollbackCheck,
-    /// Groups of bodies solved together by workers that share some of them. Its result is its own, and depends on
-    /// the number of workers: see [`Simulation::overlap`].
+    /// All bodies in contact solved together, by workers whose sets of bodies overlap. Its result is its own, and depends
+    /// on the number of workers and the other [settings](Simulation::overlap), not on the number of cores. The only one
+    /// that knows joints.
     Overlap,
 }
 
 impl SyncMode {
-    /// All of them, with the names used on the command line.
+    /// All executors, with their names on the command line.
     pub const ALL: &[(&str, SyncMode)] = &[
         ("sequential", SyncMode::Sequential),
         ("timewarp", SyncMode::Timewarp),
@@ -61,7 +67,7 @@ impl SyncMode {
         ("overlap", SyncMode::Overlap),
     ];
 
-    /// Those that all have the same result, to the bit.
+    /// The exact executors: all of them have the same result, to the bit.
     pub fn same_result() -> impl Iterator<Item = (&'static str, SyncMode)> {
         Self::ALL.iter().copied().filter(|(_, sync)| *sync != SyncMode::Overlap)
     }
@@ -71,29 +77,32 @@ impl SyncMode {
         if scene.joints.is_empty() { SyncMode::default() } else { SyncMode::Overlap }
     }
 
-    /// Its name on the command line.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, sync)| *sync == self).map_or("unknown", |(name, _)| name)
     }
 }
 
-/// Time Warp takes one core for fewer bodies than this if nothing is said: messages between cores cost more than they
+/// Time Warp uses one core for fewer bodies than this by default: messages between cores cost more than they
 /// save. Measured: four scenes of 200 bodies on two cores ran at 0.82 to 1.01 times the speed of one core
 /// (`docs/performance.md`). The limit itself is not tuned.
 const BODIES_FOR_CORES: usize = 256;
 
-/// What an executor that speculates is to run.
+/// A run of an executor that speculates.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     /// The compiled scene.
     pub model: &'a RigidModel,
-    /// How to speculate.
+    /// How far entities run ahead, and the like.
     pub tuning: &'a Tuning,
-    /// Where it is acted on from outside, if it is.
+    /// The inputs, if there may be some.
     pub inputs: Option<&'a Inputs>,
 }
 
 /// A scene made ready to run.
+///
+/// The executor is chosen by [`Simulation::sync`]; cores and tuning never change the result. What does change it: the scene,
+/// inputs, [`SyncMode::Overlap`] with its settings, and [`Simulation::bridge`].
 ///
 /// ```
 /// use anachron::scene::{Body, Scene, Shape, StaticObject};
@@ -117,7 +126,7 @@ pub struct Simulation {
     cores: Option<usize>,
     tuning: Tuning,
     chaos_seed: u64,
-    /// The scene without its bodies, for those that come late.
+    /// The scene without its bodies, to check spawned bodies with.
     template: Scene,
     inputs: Option<Inputs>,
     tracer: Option<Arc<Tracer>>,
@@ -167,7 +176,7 @@ impl Simulation {
         }
     }
 
-    /// Speculates in another way. The result stays the same.
+    /// Sets the tuning of speculation. The result stays the same.
     pub fn tuning(mut self, tuning: Tuning) -> Self {
         self.tuning = tuning;
         self
@@ -179,26 +188,26 @@ impl Simulation {
         self
     }
 
-    /// Traces what every core does, where the executor runs on cores. The result stays the same.
+    /// Traces the work of every core of [`SyncMode::Timewarp`]. The result stays the same.
     pub fn traced(mut self, tracer: Arc<Tracer>) -> Self {
         self.tracer = Some(tracer);
         self
     }
 
-    /// Says how [`SyncMode::Overlap`] spreads the work. Changes its result.
+    /// Sets how [`SyncMode::Overlap`] divides the work. Changes its result.
     pub fn overlap(mut self, settings: OverlapSettings) -> Self {
         self.overlap = settings;
         self
     }
 
-    /// Hands bodies that stay in contact to groups that are solved together, and back when they come free; or does
-    /// not. Changes the result, which then depends on the settings, and still not on how the run is carried out.
+    /// Lets bodies that stay in contact form islands, which are solved together; `None` does not, and is the default.
+    /// Changes the result, which then depends on the settings, but not on which of the exact executors runs it.
     pub fn bridge(mut self, settings: Option<IslandSettings>) -> Self {
         self.bridge = settings;
         self
     }
 
-    /// Whether this scene can be run this way, and with these settings.
+    /// Checks whether this executor can run this scene with these settings.
     pub fn check(&self) -> Result<(), SceneError> {
         if let Some(settings) = &self.bridge {
             self.check_bridge(settings)?;
@@ -235,7 +244,7 @@ impl Simulation {
             let problem = "a run with `--bridge auto` takes no inputs while it goes on";
             return rejected(problem, "act on the scene before it runs, or leave `--bridge` out");
         }
-        if self.tuning.history > 0 {
+        if self.tuning.history_ticks > 0 {
             let problem = "`--history` keeps time open in which `--bridge auto` has to decide";
             return rejected(problem, "leave `--history` or `--bridge` out");
         }
@@ -246,16 +255,16 @@ impl Simulation {
         IslandModel::new(&self.world, *settings).map(|_| ())
     }
 
-    /// Runs it another way. The result stays the same.
+    /// Chooses the executor. The result stays the same between exact ones; see [`SyncMode`].
     pub fn sync(mut self, sync: SyncMode) -> Self {
         self.sync = sync;
         self
     }
 
-    /// A way to act on this simulation and on clones made of it from now on, before and while it runs.
+    /// A handle that gives inputs to this simulation, and to clones made of it from now on, before and while it runs.
     pub fn inputs(&mut self) -> Inputs {
         if self.inputs.is_none() {
-            // Bodies that come late are this simulation's own: others may share the world as it was.
+            // Spawned bodies belong to this simulation only, and others may share the world.
             self.world = Arc::new(World::clone(&self.world));
         }
         self.inputs.get_or_insert_with(|| Inputs::new(self.template.clone(), self.world.clone())).clone()
@@ -271,7 +280,7 @@ impl Simulation {
         self.run_watched(&mut |_, _, _| {}, on_frame)
     }
 
-    /// The same, and tells about every tick of [`SyncMode::Overlap`].
+    /// The same, with a call for every tick of [`SyncMode::Overlap`].
     pub fn run_watched(
         &self,
         on_tick: overlap::OnTick,

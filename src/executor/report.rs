@@ -1,4 +1,4 @@
-//! What a run has to say for itself when it is over.
+//! The report of a run.
 
 use crate::base::digest::Digest;
 use crate::base::frame::Frame;
@@ -12,35 +12,39 @@ use crate::runtime::island_epochs::IslandEpochs;
 use crate::runtime::shared::Shared;
 use crate::runtime::stats::RunStats;
 
-/// What an executor counts while it runs. The same for every executor.
+/// What an executor counts while it runs. Equal for all exact executors (see [`SyncMode`](super::SyncMode)).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// Touches that began: pairs that touch and did not touch at the tick before.
+    /// Contacts that began: pairs in contact that were not in contact at the tick before.
     pub contacts: u64,
-    /// Pairs in touch, summed over all ticks.
+    /// Pairs in contact, summed over all ticks.
     pub contact_ticks: u64,
-    /// Largest overlap of any pair in touch, metres.
+    /// Largest overlap of any pair in contact, metres.
     pub max_overlap_m: f64,
-    /// Ticks that were computed.
+    /// Number of ticks that were computed.
     pub ticks: Tick,
-    /// Groups and hand-overs, if there was a bridge.
+    /// Islands and migrations, with [`Simulation::bridge`](super::Simulation::bridge).
     pub bridge: Option<IslandSummary>,
 }
 
-/// The outcome of a run.
+/// The report of a run.
+///
+/// Frames, digest, tally and energies are the same for all exact executors and on every machine; `overlap` and `bridge` have
+/// results of their own (see [`SyncMode`](super::SyncMode)). Statistics of speculation depend on the schedule, and times on
+/// the machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Number of bodies.
+    /// Number of bodies of the scene, with those spawned before the run.
     pub bodies: usize,
-    /// What the executor counted.
+    /// Contacts and ticks.
     pub tally: Tally,
-    /// What speculation did, if the executor speculates.
+    /// Statistics of all entities, if the executor speculates. They depend on the schedule.
     pub speculation: Option<Stats>,
-    /// What else was counted meanwhile, if the executor speculates. Depends on the schedule.
+    /// Messages, GVT, window, cores and memory, if the executor speculates. They depend on the schedule.
     pub run_stats: Option<RunStats>,
-    /// What workers did, if there were workers. Times depend on the machine.
+    /// Statistics of the workers of [`SyncMode::Overlap`](super::SyncMode::Overlap). Times depend on the machine.
     pub overlap: Option<OverlapSummary>,
-    /// Frames committed.
+    /// Number of committed frames.
     pub frames: u64,
     /// Simulated seconds up to the last committed frame.
     pub seconds: f64,
@@ -50,7 +54,7 @@ pub struct Report {
     pub end: Totals,
     /// Hash of all committed frames.
     pub digest: Digest,
-    /// Whether the run was ended before its time.
+    /// Whether the run was ended before its last frame.
     pub interrupted: bool,
 }
 
@@ -71,7 +75,7 @@ impl Report {
         }
     }
 
-    /// Takes note of a committed frame; `is_last` if the user wants no more.
+    /// Takes note of a committed frame; `is_last` if the caller ends the run with it.
     pub(super) fn see(&mut self, world: &World, frame: &Frame, is_last: bool) {
         self.frames = frame.index + 1;
         self.seconds = frame.time_s;
@@ -97,14 +101,14 @@ impl Report {
         self
     }
 
-    /// Change of linear momentum over the run, as a share of all momentum there was. Only a closed system (no
-    /// gravity, nothing static) is bound to keep it at rounding.
+    /// Change of linear momentum over the run, as a share of the sum of the momenta of all bodies. Only a closed system (no
+    /// gravity, no static geometry) keeps momentum up to rounding.
     pub fn momentum_drift(&self) -> f64 {
         let scale = self.start.momentum_scale.max(self.end.momentum_scale);
         if scale > 0.0 { (self.end.momentum - self.start.momentum).norm() / scale } else { 0.0 }
     }
 
-    /// Change of energy over the run, as a share of the energy at the start.
+    /// Change of energy over the run, as a share of the energy at the start (or of the kinetic energy, if that is larger).
     pub fn energy_drift(&self) -> f64 {
         let scale = self.start.kinetic.max(self.start.energy().abs());
         if scale > 0.0 { (self.end.energy() - self.start.energy()) / scale } else { 0.0 }

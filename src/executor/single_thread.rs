@@ -100,7 +100,7 @@ fn run_counted(
     }
     let ticks = if flow.is_continue() { job.model.world.time.last_tick } else { run.links.shared.gvt.gvt() };
     let shared = &run.links.shared;
-    run.memory_sampler.look_now(shared, std::iter::once(&run.counters));
+    run.memory_sampler.sample_now(shared, std::iter::once(&run.counters));
     let counters = std::iter::once(&run.counters);
     let run_stats = RunStats::of(counters, &run.gvt_stats, &run.memory_sampler, shared.limits.window, &[]);
     Ok((tally(shared, &stats, ticks), stats, run_stats))
@@ -354,7 +354,7 @@ impl Run {
         let segments = driver.entity().segments();
         match delivery {
             Delivery::Message(message) => {
-                self.counters.heard(&message);
+                self.counters.message_handled(&message);
                 let handled = driver.on_message(from, message);
                 // The entity is ready already.
                 let _ = self.perform(to, handled);
@@ -367,7 +367,7 @@ impl Run {
                 }
             }
         }
-        self.counters.kept(segments, self.drivers[to.0 as usize].entity().segments());
+        self.counters.segments_changed(segments, self.drivers[to.0 as usize].entity().segments());
     }
 
     /// Polls an entity.
@@ -401,7 +401,7 @@ impl Run {
             Next::AwaitAcks | Next::Done => {}
             Next::Forward { .. } => unreachable!("invariant: only inputs are forwarded"),
         }
-        self.counters.kept(segments, self.drivers[at].entity().segments());
+        self.counters.segments_changed(segments, self.drivers[at].entity().segments());
     }
 
     /// Rolls back a step that was done for the first time; compares one that was done again.
@@ -447,8 +447,8 @@ impl Run {
         let shared = &self.links.shared;
         let counters = || std::iter::once(&self.counters);
         self.gvt_stats.note(&*shared.gvt, shared.limits.window, times.lvt_min, counters());
-        shared.throttle.look(counters());
-        self.memory_sampler.look(shared, counters());
+        shared.throttle.adjust(counters());
+        self.memory_sampler.sample(shared, counters());
     }
 
     fn wake(&mut self, lvt_min: Tick) {

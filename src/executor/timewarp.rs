@@ -66,7 +66,7 @@ pub fn run(
     let shared = &network.shared;
     let ticks = if flow.is_continue() { last_tick } else { shared.gvt.gvt() };
     let counters = network.slots.iter().map(|slot| &slot.counters);
-    sampler.look_now(shared, counters.clone());
+    sampler.sample_now(shared, counters.clone());
     let mut run_stats = RunStats::of(counters, &network.gvt_stats, &sampler, shared.limits.window, &busy);
     run_stats.start_stop_s = began.elapsed().saturating_sub(acted).as_secs_f64();
     Ok((tally(shared, &report.stats, ticks), report.stats, run_stats))

@@ -1,40 +1,41 @@
 //! The directory of entities: on which arbiter each one runs, and how many bodies it has.
 //!
-//! Any thread may read and change it at any time. Entities that come into being during a run are added with an arbiter
-//! and no size: they stay alone.
+//! Any thread may read and change it at any time. Entities of bodies that are spawned during a run are added with an
+//! arbiter and without a size: they take no part in clustering.
 
 use dashmap::DashMap;
 
 use crate::base::sync::{Mutex, lock};
 use crate::protocol::{ClusterDirectory, EntityId};
 
-/// What the directory knows of one entity.
+/// The entry of one entity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Listed {
-    /// The arbiter it runs on.
+    /// Index of the arbiter that the entity runs on.
     arbiter: usize,
-    /// Its bodies; `None` if it takes no part in clustering.
+    /// Number of its bodies; `None` if it takes no part in clustering.
     size: Option<u32>,
 }
 
-/// Arbiters and sizes of all entities, and those that have no body.
+/// Arbiters and sizes of all entities, and the entities without bodies.
 pub struct EntityDirectory {
     entities: DashMap<EntityId, Listed>,
+    /// Entities without bodies, which can take some.
     retired: Mutex<Vec<EntityId>>,
-    /// Clusters grow no larger than this.
+    /// Most bodies of one cluster.
     largest: u32,
 }
 
 impl EntityDirectory {
-    /// Entities 0, 1, ... with these sizes, which may grow up to `largest`.
+    /// A directory of entities 0, 1, ... with these sizes, which may grow up to `largest` bodies.
     pub fn new(sizes: impl Iterator<Item = Option<usize>>, largest: u32) -> Self {
         let listed = |size: Option<usize>| Listed { arbiter: 0, size: size.map(|size| size as u32) };
         let entities = (0..).map(EntityId).zip(sizes.map(listed)).collect();
         EntityDirectory { entities, retired: Mutex::default(), largest }
     }
 
-    /// An entity runs on this arbiter.
-    pub fn place(&self, entity: EntityId, arbiter: usize) {
+    /// Notes that an entity runs on this arbiter.
+    pub fn assign(&self, entity: EntityId, arbiter: usize) {
         self.entities.entry(entity).or_default().arbiter = arbiter;
     }
 

@@ -12,12 +12,12 @@ pub enum RunError {
     /// The scene is not usable.
     #[error(transparent)]
     Scene(#[from] SceneError),
-    /// A body's state left the range of numbers.
+    /// The state of a body is not finite any more.
     #[error("{body} at tick {tick} is no longer finite; {hint}")]
     NotFinite {
-        /// Which body.
+        /// The body.
         body: BodyId,
-        /// When.
+        /// The tick at which its state was found not to be finite.
         tick: Tick,
         /// What usually helps.
         hint: &'static str,
@@ -25,24 +25,25 @@ pub enum RunError {
     /// A handler panicked: a fault of the program, not of the scene.
     #[error("{body} at tick {tick} caused an internal error: {text}")]
     Panicked {
-        /// Which body.
+        /// The body whose handler panicked, or the first of its cluster.
         body: BodyId,
-        /// When.
+        /// The local virtual time of its entity.
         tick: Tick,
-        /// What the panic said.
+        /// The message of the panic.
         text: String,
     },
     /// A worker panicked: a fault of the program, not of the scene.
     #[error("worker {worker} at tick {tick} caused an internal error: {text}")]
     Worker {
-        /// Which worker.
+        /// Number of the worker.
         worker: u32,
-        /// When.
+        /// The tick that the worker was computing.
         tick: Tick,
-        /// What the panic said.
+        /// The message of the panic.
         text: String,
     },
-    /// Nothing moves any more: a fault of the program, not of the scene.
+    /// No entity makes progress any more: a fault of the program, not of the scene. The text lists the entities that are
+    /// farthest behind.
     #[error("the run has stalled: {0}")]
     Stalled(String),
     /// Another run takes this simulation's inputs.
@@ -50,7 +51,7 @@ pub enum RunError {
         "another run of this simulation is under way and takes its inputs; wait for its end or build another simulation"
     )]
     InputsTaken,
-    /// The operating system gave no thread.
+    /// The operating system refused a thread; the text is its reason.
     #[error("no thread could be started: {0}; close other programs or use fewer cores")]
     NoThread(String),
 }

@@ -1,4 +1,4 @@
-//! Committed frames: flights below global virtual time, evaluated off the hot path, in order.
+//! The flight log: flights of all bodies, from which committed frames are evaluated in order, off the hot path.
 
 use smallvec::SmallVec;
 
@@ -8,42 +8,42 @@ use crate::base::time::Tick;
 use crate::physics::{BodyDef, Flight, World};
 use crate::protocol::BodyIndex;
 
-/// The flights of one body, with the tick each begins at, ascending; none from where it is no more. Mostly one:
-/// those lie next to each other, and a frame is one walk through memory.
+/// The flights of one body, with the tick each begins at, ascending; `None` from the tick on at which the body is
+/// despawned. There is mostly one flight, which is stored in place, so that a frame reads memory in order.
 type Flights = SmallVec<[(Tick, Option<Flight>); 1]>;
 
-/// Neighbours in the list share a lock, so that a frame need not take one for every body.
-const SHELF: usize = 32;
+/// This many bodies share a lock, so that a frame need not take one for every body. Not tuned.
+const BLOCK_BODIES: usize = 32;
 
-/// The flights of every body that frames may still need, with the tick each begins at.
+/// The flights of every body that frames may still need.
 pub struct FlightLog {
-    /// Every shelf but the last is full.
-    shelves: boxcar::Vec<Mutex<Vec<Flights>>>,
+    /// Blocks of bodies; every block but the last is full.
+    blocks: boxcar::Vec<Mutex<Vec<Flights>>>,
 }
 
 impl FlightLog {
-    /// A log in which every body of the scene has begun to fly at tick 0.
+    /// A log in which every body of the scene has a flight that begins at tick 0.
     pub fn new(world: &World) -> Self {
-        let begun = |body: &BodyDef| -> Flights {
+        let first_flight = |body: &BodyDef| -> Flights {
             SmallVec::from_buf([(0, Some(Flight { since: 0, origin: body.start }))])
         };
-        let shelf = |bodies: &[BodyDef]| {
-            let mut shelf = Vec::with_capacity(SHELF);
-            shelf.extend(bodies.iter().map(begun));
-            Mutex::new(shelf)
+        let block = |bodies: &[BodyDef]| {
+            let mut block = Vec::with_capacity(BLOCK_BODIES);
+            block.extend(bodies.iter().map(first_flight));
+            Mutex::new(block)
         };
-        FlightLog { shelves: world.bodies.at_start().chunks(SHELF).map(shelf).collect() }
+        FlightLog { blocks: world.bodies.at_start().chunks(BLOCK_BODIES).map(block).collect() }
     }
 
-    /// Makes room for one more body, which has yet to take off. One caller at a time.
+    /// Adds one more body, without a flight. One caller at a time.
     pub fn add_body(&self) {
-        let last = self.shelves.count().checked_sub(1).map(|last| &self.shelves[last]);
-        if let Some(mut shelf) = last.map(lock).filter(|shelf| shelf.len() < SHELF) {
-            return shelf.push(Flights::new());
+        let last = self.blocks.count().checked_sub(1).map(|last| &self.blocks[last]);
+        if let Some(mut block) = last.map(lock).filter(|block| block.len() < BLOCK_BODIES) {
+            return block.push(Flights::new());
         }
-        let mut shelf = Vec::with_capacity(SHELF);
-        shelf.push(Flights::new());
-        self.shelves.push(Mutex::new(shelf));
+        let mut block = Vec::with_capacity(BLOCK_BODIES);
+        block.push(Flights::new());
+        self.blocks.push(Mutex::new(block));
     }
 
     /// Removes the flights of a body that begin after `tick`.
@@ -51,30 +51,28 @@ impl FlightLog {
         self.with(body, |flights| flights.retain(|(from, _)| *from <= tick));
     }
 
-    /// Flights that begin at certain ticks; none where a body is no more from then on. Neighbours in the list of bodies
-    /// should come one after the other.
-    pub fn start(&self, departures: impl Iterator<Item = (BodyIndex, Tick, Option<Flight>)>) {
+    /// Adds flights with the ticks they begin at; `None` where a body is despawned. Ascending bodies save locks.
+    pub fn start(&self, flights: impl Iterator<Item = (BodyIndex, Tick, Option<Flight>)>) {
         let mut open: Option<(usize, MutexGuard<Vec<Flights>>)> = None;
-        for (body, tick, flight) in departures {
-            let (number, at) = (body as usize / SHELF, body as usize % SHELF);
-            let (_, shelf) = match open.take().filter(|(known, _)| *known == number) {
+        for (body, tick, flight) in flights {
+            let (number, index) = (body as usize / BLOCK_BODIES, body as usize % BLOCK_BODIES);
+            let (_, block) = match open.take().filter(|(known, _)| *known == number) {
                 Some(known) => open.insert(known),
-                None => open.insert((number, lock(&self.shelves[number]))),
+                None => open.insert((number, lock(&self.blocks[number]))),
             };
-            shelf[at].push((tick, flight));
+            block[index].push((tick, flight));
         }
     }
 
-    /// The frame at a tick that global virtual time has reached. Frames must be asked for in order: what only
-    /// earlier ones need is dropped.
+    /// The frame at a tick that GVT has reached. Frames must be taken in order: what only earlier ones need is dropped.
     pub fn frame(&self, world: &World, tick: Tick) -> Frame {
-        let mut bodies = Vec::with_capacity(self.shelves.count() * SHELF);
-        for (number, shelf) in self.shelves.iter() {
-            for (at, flights) in lock(shelf).iter_mut().enumerate() {
+        let mut bodies = Vec::with_capacity(self.blocks.count() * BLOCK_BODIES);
+        for (number, block) in self.blocks.iter() {
+            for (index, flights) in lock(block).iter_mut().enumerate() {
                 drop_superseded(flights, tick);
                 let current = flights.first().filter(|(from, _)| *from <= tick);
                 if let Some(flight) = current.and_then(|(_, flight)| flight.as_ref()) {
-                    let body = &world.bodies[number * SHELF + at];
+                    let body = &world.bodies[number * BLOCK_BODIES + index];
                     bodies.push((body.id, flight.state_at(world, body, tick)));
                 }
             }
@@ -83,29 +81,29 @@ impl FlightLog {
         Frame { index, tick, time_s: world.time.span_s(0, tick), bodies }
     }
 
-    /// Drops what no frame from `gvt` on needs.
+    /// Drops flights that no frame from `gvt` on needs.
     pub fn clear_before(&self, gvt: Tick) {
-        for (_, shelf) in self.shelves.iter() {
-            lock(shelf).iter_mut().for_each(|flights| drop_superseded(flights, gvt));
+        for (_, block) in self.blocks.iter() {
+            lock(block).iter_mut().for_each(|flights| drop_superseded(flights, gvt));
         }
     }
 
-    /// Number of flights kept, of all bodies together.
+    /// Number of flights in the log, of all bodies together.
     pub fn len(&self) -> usize {
-        self.shelves
+        self.blocks
             .iter()
-            .map(|(_, shelf)| lock(shelf).iter().map(|flights| flights.len()).sum::<usize>())
+            .map(|(_, block)| lock(block).iter().map(|flights| flights.len()).sum::<usize>())
             .sum()
     }
 
-    /// Whether there are none.
+    /// Whether the log holds no flight.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    fn with<T>(&self, body: BodyIndex, act: impl FnOnce(&mut Flights) -> T) -> T {
-        let (shelf, at) = (body as usize / SHELF, body as usize % SHELF);
-        act(&mut lock(&self.shelves[shelf])[at])
+    fn with<T>(&self, body: BodyIndex, change: impl FnOnce(&mut Flights) -> T) -> T {
+        let (block, index) = (body as usize / BLOCK_BODIES, body as usize % BLOCK_BODIES);
+        change(&mut lock(&self.blocks[block])[index])
     }
 }
 

@@ -1,5 +1,5 @@
-//! Islands while bodies run in their own time: membership is decided whenever global virtual time comes to the beginning
-//! of an epoch, which it does not pass before.
+//! Islands under Time Warp: membership is decided when GVT reaches the beginning of an epoch, and GVT does not rise above
+//! that tick before.
 
 use crate::base::state::BodyState;
 use crate::base::sync::{Mutex, lock};
@@ -10,35 +10,35 @@ use crate::protocol::{EntityId, MembershipChange};
 use crate::runtime::flight_log::FlightLog;
 use crate::runtime::membership_log::MembershipLog;
 
-/// Decides island membership, and keeps what has been decided.
+/// Decides island membership, and keeps the decisions.
 pub struct IslandEpochs {
-    /// Which entity each body is in from which tick on.
+    /// The decisions so far: which entity each body is in from which tick on.
     pub membership: MembershipLog,
-    /// Entities below this have bodies that are treated one by one; those of islands follow.
+    /// Number of bodies, and of entities of single bodies; entities of islands follow them.
     bodies: u32,
-    decider: Mutex<IslandDetector>,
+    detector: Mutex<IslandDetector>,
 }
 
 impl IslandEpochs {
-    /// Nothing is decided yet.
+    /// The state before the first decision.
     pub fn new(world: &World, islands: &IslandModel) -> Self {
         let log = MembershipLog::new(islands.settings().epoch_ticks, islands.islands_max());
-        let decider = Mutex::new(IslandDetector::new(world, islands));
-        IslandEpochs { membership: log, bodies: world.bodies.len() as u32, decider }
+        let detector = Mutex::new(IslandDetector::new(world, islands));
+        IslandEpochs { membership: log, bodies: world.bodies.len() as u32, detector }
     }
 
-    /// Decides what can be decided. All frames up to `gvt` have been taken.
+    /// Decides all epochs that begin at or below `gvt`. Frames up to there must have been taken.
     pub(crate) fn decide(&self, world: &World, log: &FlightLog, gvt: Tick) {
-        let mut decider = lock(&self.decider);
+        let mut detector = lock(&self.detector);
         while self.membership.next() <= gvt {
             let tick = self.membership.next();
             let states: Vec<BodyState> =
                 log.frame(world, tick).bodies.iter().map(|(_, state)| *state).collect();
-            self.membership.decide(self.change(decider.detect(world, tick, &states)));
+            self.membership.decide(self.change(detector.detect(world, tick, &states)));
         }
     }
 
-    /// The same change in terms of entities: a body that comes free goes to the entity of its own number.
+    /// The same change in terms of entities: a body that leaves its island goes to the entity of its own index.
     fn change(&self, change: IslandChange) -> MembershipChange {
         let moves = change.moves.into_iter().map(|(body, island)| {
             let to = island.map_or(EntityId(body), |island| self.entity_of(island));
@@ -48,16 +48,16 @@ impl IslandEpochs {
         MembershipChange { moves: moves.collect(), islands: islands.collect() }
     }
 
-    /// The entity of an island. Islands with neighbouring numbers are the ones in use, so they are spread over the
-    /// arbiters.
+    /// The entity of an island. Low numbers are used first and entities are assigned to arbiters in blocks, so the bits of
+    /// the number are reversed to spread islands over the arbiters.
     fn entity_of(&self, island: u32) -> EntityId {
-        let bits = self.membership.groups().trailing_zeros();
+        let bits = self.membership.islands_max().trailing_zeros();
         let spread = if bits == 0 { 0 } else { island.reverse_bits() >> (u32::BITS - bits) };
         EntityId(self.bodies + spread)
     }
 
-    /// What has come of it so far.
+    /// What has been counted so far.
     pub fn summary(&self) -> IslandSummary {
-        *lock(&self.decider).summary()
+        *lock(&self.detector).summary()
     }
 }

@@ -15,12 +15,15 @@ use crate::protocol::{GvtService, VirtualTimes};
 
 /// Local virtual times of all entities, and global virtual time.
 pub struct LvtHistogram {
+    /// Number of LVTs at each tick, in a ring.
     slots: Box<[AtomicU32]>,
     gvt: AtomicU64,
     lvt_min: AtomicU64,
+    /// Whether a thread scans or pins at present: a lock.
     scanning: AtomicBool,
     /// GVT is not published beyond this tick: frames up to here have yet to be taken.
     ceiling: AtomicU64,
+    /// Most ticks from the lowest LVT to the highest.
     window_ticks: u64,
     /// GVT stays this many ticks behind the lowest LVT.
     history_ticks: u64,
@@ -28,7 +31,7 @@ pub struct LvtHistogram {
 }
 
 impl Clone for LvtHistogram {
-    /// As it is at this moment, for a model that looks at one moment at a time.
+    /// A copy of the present state. Only the model checker uses it, on one thread.
     fn clone(&self) -> Self {
         LvtHistogram {
             slots: self.slots.iter().map(|slot| AtomicU32::new(slot.load(SeqCst))).collect(),
@@ -42,8 +45,8 @@ impl Clone for LvtHistogram {
 }
 
 impl LvtHistogram {
-    /// `entities` entities at tick 0. No LVT will ever be more than `window_ticks` above the lowest, and
-    /// `history_ticks` below that are kept open.
+    /// A histogram of `entities` LVTs at tick 0. No LVT will ever be more than `window_ticks` above the lowest, and GVT
+    /// stays `history_ticks` below the lowest.
     pub fn new(entities: u32, window_ticks: u64, history_ticks: u64, last_tick: Tick) -> Self {
         let len = (window_ticks + history_ticks + 2).next_power_of_two() as usize;
         let slots: Box<[AtomicU32]> = (0..len).map(|_| AtomicU32::new(0)).collect();
@@ -60,12 +63,12 @@ impl LvtHistogram {
         }
     }
 
-    /// How many LVTs are counted at a tick above GVT.
+    /// Number of LVTs at a tick from GVT on.
     pub fn at(&self, tick: Tick) -> u32 {
         self.slot(tick).load(SeqCst)
     }
 
-    /// How far a scan may go.
+    /// The tick at which a scan ends at the latest.
     fn limit(&self) -> Tick {
         (self.ceiling.load(SeqCst) + self.history_ticks).min(self.last_tick)
     }
@@ -113,7 +116,7 @@ impl GvtService for LvtHistogram {
         if tick >= gvt { Ok(pinned) } else { Err(gvt) }
     }
 
-    /// One caller scans at a time. A caller that finds another one scanning may leave, because that one looks again
+    /// One caller scans at a time. A caller that finds another one scanning may leave, because the other one checks again
     /// when it is done.
     fn advance(&self) -> Option<VirtualTimes> {
         let mut raised = None;
@@ -123,25 +126,28 @@ impl GvtService for LvtHistogram {
             }
             let (start, before) = (self.gvt(), self.lvt_min.load(SeqCst));
             let limit = self.limit();
-            let mut at = start;
-            while at < limit && self.slot(at).load(SeqCst) == 0 {
-                at += 1;
+            let mut lowest = start;
+            while lowest < limit && self.slot(lowest).load(SeqCst) == 0 {
+                lowest += 1;
             }
-            // At the end nothing more can come; but the frames up to there have yet to be taken.
+            // At the last tick no late input can come; but the frames up to there have yet to be taken.
             let ceiling = self.ceiling.load(SeqCst);
-            let committed =
-                if at == self.last_tick { ceiling.min(at) } else { at.saturating_sub(self.history_ticks) };
-            self.lvt_min.store(at, SeqCst);
+            let committed = if lowest == self.last_tick {
+                ceiling.min(lowest)
+            } else {
+                lowest.saturating_sub(self.history_ticks)
+            };
+            self.lvt_min.store(lowest, SeqCst);
             if committed > start {
                 self.gvt.store(committed, SeqCst);
             }
-            if at > before || committed > start {
-                raised = Some(VirtualTimes { gvt: committed.max(start), lvt_min: at });
+            if lowest > before || committed > start {
+                raised = Some(VirtualTimes { gvt: committed.max(start), lvt_min: lowest });
             }
             self.scanning.store(false, SeqCst);
-            // An entity may have left the minimum, or the ceiling been raised, while this scan ran: its caller has gone
-            // away because of this scan.
-            if at >= self.limit() || self.slot(at).load(SeqCst) != 0 {
+            // While this scan ran, the last LVT may have left the minimum, or the ceiling may have been raised, and the
+            // caller that saw it left because of this scan.
+            if lowest >= self.limit() || self.slot(lowest).load(SeqCst) != 0 {
                 return raised;
             }
         }

@@ -1,4 +1,4 @@
-//! Those who wait for the lowest local virtual time to reach a tick.
+//! Entities that wait for the lowest LVT to reach a tick.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,15 @@ use crate::base::sync::{Mutex, lock};
 use crate::base::time::Tick;
 use crate::protocol::EntityId;
 
-/// Who waits for which tick.
+/// Entities that wait for the lowest LVT, by the tick each waits for.
 #[derive(Default)]
 pub(crate) struct LvtWaiters {
     waiting: Mutex<BTreeMap<Tick, Vec<EntityId>>>,
 }
 
 impl LvtWaiters {
-    /// Registers an entity that waits for `tick`. Says no if that has been reached: `lvt_min` is asked after
-    /// registering, so that no wake-up is lost.
+    /// Registers an entity that waits for `tick`. Returns `false`, and registers nothing, if the tick has been reached.
+    /// `lvt_min` is read after registering, so that no wake-up is lost.
     pub fn register(&self, id: EntityId, tick: Tick, lvt_min: impl FnOnce() -> Tick) -> bool {
         let mut waiting = lock(&self.waiting);
         waiting.entry(tick).or_default().push(id);
@@ -27,7 +27,7 @@ impl LvtWaiters {
         false
     }
 
-    /// Takes out everybody whose tick has been reached.
+    /// Removes and returns all entities that wait for a tick which has been reached.
     pub fn reached(&self, lvt_min: Tick) -> Vec<EntityId> {
         let mut woken = Vec::new();
         let mut waiting = lock(&self.waiting);

@@ -5,28 +5,30 @@ use crate::protocol::{Membership, MembershipChange};
 
 /// All decisions so far.
 pub struct MembershipLog {
-    epoch: u64,
-    groups: usize,
+    /// Length of an epoch, ticks.
+    epoch_ticks: u64,
+    /// Most islands there can be at a time.
+    islands_max: usize,
     changes: boxcar::Vec<MembershipChange>,
 }
 
 impl MembershipLog {
-    /// Nothing is decided yet. IslandEpochs are `epoch` ticks long, and there are at most `groups` islands.
-    pub fn new(epoch: u64, groups: usize) -> Self {
-        MembershipLog { epoch: epoch.max(1), groups, changes: boxcar::Vec::new() }
+    /// An empty log. Epochs are `epoch_ticks` long, and there are at most `islands_max` islands.
+    pub fn new(epoch_ticks: u64, islands_max: usize) -> Self {
+        MembershipLog { epoch_ticks: epoch_ticks.max(1), islands_max, changes: boxcar::Vec::new() }
     }
 
-    /// Most islands there can be.
-    pub fn groups(&self) -> usize {
-        self.groups
+    /// Most islands there can be at a time.
+    pub fn islands_max(&self) -> usize {
+        self.islands_max
     }
 
-    /// The tick whose states decide about the epoch after it, next.
+    /// The tick of the next decision: an epoch begins there, and its states decide the next one.
     pub fn next(&self) -> Tick {
-        self.changes.count() as u64 * self.epoch
+        self.changes.count() as u64 * self.epoch_ticks
     }
 
-    /// Decides which bodies move at the beginning of the epoch after [`MembershipLog::next`]. One caller at a time.
+    /// Adds the decision at the tick [`MembershipLog::next`]. One caller at a time.
     pub fn decide(&self, change: MembershipChange) {
         self.changes.push(change);
     }
@@ -34,7 +36,7 @@ impl MembershipLog {
 
 impl Membership for MembershipLog {
     fn epoch_ticks(&self) -> u64 {
-        self.epoch
+        self.epoch_ticks
     }
 
     fn decision(&self, number: usize) -> Option<&MembershipChange> {

@@ -53,7 +53,7 @@ pub(crate) enum Failure {
     Panic { body: BodyId, tick: Tick, text: String },
 }
 
-/// What the thread that commits frames is told.
+/// Notices to the thread that commits frames.
 pub(crate) enum Notice {
     /// GVT has risen.
     Gvt,
@@ -64,7 +64,7 @@ pub(crate) enum Notice {
 /// At most this many of the entities that are farthest behind are described when a run stalls.
 const BEHIND_MAX: usize = 12;
 
-/// What several entities have done, and a description of those that are farthest behind.
+/// Statistics of several entities, and a description of those that are farthest behind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EntityReport {
     pub entities: usize,
@@ -73,6 +73,7 @@ pub(crate) struct EntityReport {
 }
 
 impl EntityReport {
+    /// Adds one entity; `behind` is its LVT and a description, if it is not done.
     pub fn note(&mut self, stats: &Stats, behind: Option<(Tick, String)>) {
         self.entities += 1;
         self.stats.add(stats);
@@ -82,6 +83,7 @@ impl EntityReport {
         }
     }
 
+    /// Adds the entities of another report.
     pub fn add(&mut self, other: &EntityReport) {
         self.entities += other.entities;
         self.stats.add(&other.stats);
@@ -111,10 +113,12 @@ pub(crate) struct Network {
     pub tracer: Option<Arc<Tracer>>,
     transport: OnceLock<Box<dyn Transport>>,
     notices: Sender<Notice>,
-    /// Entities that are not done, inputs that have not arrived, and one while a watcher of frames may still act.
+    /// Entities that are not done, plus inputs that have not arrived, plus one while a receiver of frames may still give
+    /// inputs.
     unfinished: AtomicU32,
-    /// All entities there are at the start can be reached.
+    /// Whether all entities of the start can be reached.
     started: AtomicBool,
+    /// Whether handlers should do nothing any more.
     ending: AtomicBool,
     failure: Mutex<Option<Failure>>,
 }
@@ -142,12 +146,12 @@ impl Network {
         }
     }
 
-    /// From now on actors can be reached.
+    /// Connects the actors, which can be reached from now on.
     pub fn connect(&self, transport: Box<dyn Transport>) {
         assert!(self.transport.set(transport).is_ok(), "invariant: a network is connected once");
     }
 
-    /// From now on inputs are let in.
+    /// Admits inputs from now on.
     pub fn start(&self) {
         self.started.store(true, SeqCst);
     }
@@ -229,7 +233,7 @@ impl Network {
     /// The same for the thread that commits frames.
     pub fn trace_frames(&self, phase: Phase, gvt: Tick, since: Option<u64>) -> Option<u64> {
         let tracer = self.tracer.as_ref()?;
-        Some(tracer.end(tracer.frames_lane(), phase, None, gvt, since?))
+        Some(tracer.end(tracer.frames_row(), phase, None, gvt, since?))
     }
 
     /// The recorder of the task graph, if it is recorded.
@@ -243,13 +247,13 @@ impl Network {
         self.slots[arbiter].waiters.register(id, tick, || self.shared.gvt.times().lvt_min)
     }
 
-    /// Looks whether GVT can rise, and wakes the entities that waited for it.
+    /// Raises GVT if it can rise, and wakes the entities that wait for it.
     pub fn advance(&self) {
         let Some(VirtualTimes { lvt_min, .. }) = self.shared.gvt.advance() else { return };
         let _ = self.notices.send(Notice::Gvt);
         let counters = self.slots.iter().map(|slot| &slot.counters);
         self.gvt_stats.note(&*self.shared.gvt, self.shared.limits.window, lvt_min, counters.clone());
-        self.shared.throttle.look(counters);
+        self.shared.throttle.adjust(counters);
         for (arbiter, slot) in self.slots.iter().enumerate() {
             let woken = slot.waiters.reached(lvt_min);
             if !woken.is_empty() {
@@ -270,7 +274,7 @@ impl Network {
         }
     }
 
-    /// An entity that was done has received something.
+    /// An entity that was done has received something, and is not done any more.
     pub fn not_done(&self) {
         self.unfinished.fetch_add(1, SeqCst);
     }
@@ -297,7 +301,7 @@ impl InputSink for NetworkInputs {
         while !started.load(SeqCst) && !self.0.is_ending() {
             thread::sleep(Duration::from_micros(100));
         }
-        // From zero there is no way back: the run is over.
+        // Once the count is zero the run is over.
         let one_more = |count: u32| (count > 0).then(|| count + 1);
         if self.0.is_ending() || unfinished.fetch_update(SeqCst, SeqCst, one_more).is_err() {
             return Err(InputError::Over);
@@ -314,7 +318,7 @@ impl InputSink for NetworkInputs {
         let shared = &self.0.shared;
         let transport = self.0.transport();
         if is_spawn(&entry) {
-            // The new entity is counted, and unfinished, in place of the input.
+            // The new entity counts as unfinished in place of the input, and its LVT is where the input pinned GVT.
             return transport.start(shared.spawned(pinned, &entry), self.0.clone());
         }
         transport.deliver_input(shared.home_entity(entry.input.body), pinned, entry);

@@ -1,5 +1,5 @@
-//! All entities of a run with the table, the lvt_histogram and the log they share: what every executor that speculates
-//! needs, whatever carries its messages.
+//! What the entities of a speculative run share: table, LVT histogram, flight log, limits. Every executor that speculates
+//! needs it, whatever carries its messages.
 
 use crate::base::time::Tick;
 use crate::physics::{Flight, InputKind, World};
@@ -16,35 +16,44 @@ use crate::runtime::lvt_histogram::LvtHistogram;
 use crate::runtime::shared_tvht::{Lane, SharedTable};
 use crate::runtime::throttle::Throttle;
 
-/// How a speculative run is carried out. None of this changes a result.
+/// How a speculative run is carried out. None of this changes a result, only speed and memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tuning {
-    /// Most ticks an entity may be ahead of everybody else.
-    pub window: u64,
-    /// Ticks kept unsettled behind the slowest entity, for those who act late. Frames come so much later.
-    pub history: u64,
-    /// Most ticks ahead at which it may still respond to a contact; `None`: as far as proves worthwhile.
-    pub contact_window: Option<u64>,
+    /// Most ticks that an entity may be ahead of the lowest LVT.
+    pub window_ticks: u64,
+    /// Ticks that GVT stays behind the lowest LVT, so that late inputs are admitted. Frames come later by as much.
+    pub history_ticks: u64,
+    /// Most ticks ahead of the lowest LVT at which an entity may respond to a contact; `None`: each entity learns how far
+    /// is worthwhile.
+    pub contact_window_ticks: Option<u64>,
     /// Number of buckets of the table; 0 for as many as suit the scene.
     pub buckets: u32,
-    /// Width of a cell in diameters of the typical body; 0 for what suits the scene.
+    /// Width of a cell of the table, in diameters of the typical body; 0 for what suits the scene.
     pub cell_scale: f64,
-    /// Bodies per entity; 0: each has its own, but those that keep touching come together, until they part.
+    /// Bodies per entity; 0 for automatic clustering: every body begins by itself, and bodies that stay in contact share
+    /// an entity until they separate. A dense scene begins as one cluster.
     pub cluster: u32,
-    /// Shorten the strides of bodies that are often rolled back.
+    /// Whether the strides of entities that are often rolled back are shortened.
     pub adaptive: bool,
-    /// Histories may take about so many bytes; beyond that everybody runs ahead less far.
+    /// Histories may take about this many bytes; beyond that the window of all entities shrinks.
     pub history_bytes: u64,
-    /// Where the buckets of the table are. The single-threaded drivers use shared memory always.
+    /// Where the buckets of the table are. Executors of one thread always use shared memory.
     pub lane: Lane,
 }
 
+/// The default window: 1,024 ms are 245.76 ticks at 240 ticks per second. The fraction is dropped here; the command line
+/// rounds, and uses 246 ticks for such a scene. Measured (`anachron bench window`): of 1, 4, 16, 64, 256 and 1,024 ms, 1,024 ms was the fastest for
+/// parallel and gas; cylinders and bouncing differ by less than the spread.
+const WINDOW_TICKS: u64 = 245;
+
 impl Default for Tuning {
+    /// A window of 245 ticks (about one second at 240 ticks per second), no history, automatic clustering, adaptive
+    /// strides, 2 GiB for histories (not tuned), the table in shared memory.
     fn default() -> Self {
         Tuning {
-            window: 245,
-            history: 0,
-            contact_window: None,
+            window_ticks: WINDOW_TICKS,
+            history_ticks: 0,
+            contact_window_ticks: None,
             buckets: 0,
             cell_scale: 0.0,
             cluster: 0,
@@ -59,34 +68,35 @@ impl Default for Tuning {
 pub struct Shared {
     /// The physics.
     pub model: RigidModel,
-    /// How space is divided.
+    /// The cells of the table.
     pub grid: Grid,
     /// The hash table in shared memory.
     pub table: SharedTable<RigidModel>,
-    /// Local virtual times and GVT.
+    /// LVTs of all entities, and GVT.
     pub gvt: Box<dyn GvtService>,
-    /// Flights for the frames.
+    /// Flights of all bodies, for the frames.
     pub log: FlightLog,
-    /// How far entities may run ahead at most.
+    /// How far entities may run ahead if histories fit into memory.
     pub limits: Limits,
-    /// How far they may at present.
+    /// How far they may run ahead at present.
     pub throttle: Throttle,
     /// On which arbiter each entity runs, and how many bodies it has.
     pub directory: EntityDirectory,
     /// Whether entities recluster by themselves.
     pub reclusters: bool,
-    /// Who lives where from when on, if that is part of the result.
+    /// Island membership per epoch, if it is part of the result.
     pub epochs: Option<IslandEpochs>,
     /// The bodies of each entity at the start.
     pub clusters: Vec<Vec<BodyIndex>>,
-    /// Those from here on are for groups.
-    pub free: usize,
-    /// The entity each body of the scene is born in.
+    /// Entities from this index on are for islands.
+    pub first_island: usize,
+    /// The entity that each body of the scene starts in.
     home_entities: Vec<EntityId>,
 }
 
 impl Shared {
-    /// Makes ready to run a world on so many cores, and everybody who is in it or known to come.
+    /// Prepares a run on `cores` cores: what is shared, and the entities of all bodies that are in the world or whose spawn
+    /// is among the `known` inputs.
     pub(crate) fn new(
         model: &RigidModel,
         tuning: &Tuning,
@@ -95,55 +105,54 @@ impl Shared {
     ) -> (Self, Vec<Entity<RigidModel>>) {
         let world = &model.world;
         let scene = world.bodies.at_start().len();
-        let crowd = Density::of(world.bodies.at_start());
-        // Crews that touch wait for each other at every tick, and once more for every iteration: that costs more than
-        // several cores gain. A heap is one cluster, which all cores help.
-        let is_heap = tuning.cluster == 0 && scene > 0 && crowd.is_dense(cores);
+        let density = Density::of(world.bodies.at_start());
+        // Clusters in contact wait for each other at every tick, and once more for every iteration: that costs more than
+        // several cores gain. So a heap is one cluster, and all cores share its loops.
+        let is_heap = tuning.cluster == 0 && scene > 0 && density.is_dense(cores);
         let mut clusters = clusters(world, tuning, is_heap);
-        let radii: Vec<f64> = (0..scene as BodyIndex).map(|place| model.radius(place)).collect();
-        let most = if tuning.lane == Lane::Actors { 1 << 12 } else { 1 << 20 };
-        let suited = (2 * radii.len()).next_power_of_two().clamp(64, most) as u32;
-        let buckets = if tuning.buckets == 0 { suited } else { tuning.buckets };
-        let window = tuning.window.max(1);
+        let radii: Vec<f64> = (0..scene as BodyIndex).map(|body| model.radius(body)).collect();
+        let buckets = if tuning.buckets == 0 { suitable_buckets(scene, tuning.lane) } else { tuning.buckets };
+        let window_ticks = tuning.window_ticks.max(1);
         let limits = Limits {
-            window,
-            contact_window: tuning.contact_window,
-            stride_min: (3 * window).div_ceil(4),
+            window: window_ticks,
+            contact_window: tuning.contact_window_ticks,
+            // Not tuned.
+            stride_min: (3 * window_ticks).div_ceil(4),
             adaptive: tuning.adaptive,
             last_tick: world.time.last_tick,
             alone_until: Tick::MAX,
         };
         let directory =
             EntityDirectory::new(clusters.iter().map(|cluster| Some(cluster.len())), scene as u32);
-        // Groups have entities of their own, which take no part in regrouping.
+        // Islands have entities of their own, which take no part in clustering.
         let epochs = model.islands.as_deref().map(|islands| IslandEpochs::new(world, islands));
-        let free = clusters.len();
-        clusters.resize(free + epochs.as_ref().map_or(0, |epochs| epochs.membership.groups()), Vec::new());
-        let mut home_entities = vec![EntityId(0); scene];
-        for (at, cluster) in clusters.iter().enumerate() {
-            for body in cluster {
-                home_entities[*body as usize] = EntityId(at as u32);
-            }
-        }
-        // What touches inside a cluster is not looked for in the table: a heap needs few and wide cells there.
-        let suited_scale = if is_heap { WIDEST } else { crowd.cell_scale() };
-        let scale = if tuning.cell_scale == 0.0 { suited_scale } else { tuning.cell_scale };
+        let first_island = clusters.len();
+        let islands_max = epochs.as_ref().map_or(0, |epochs| epochs.membership.islands_max());
+        clusters.resize(first_island + islands_max, Vec::new());
+        // Contacts within a cluster are not searched for in the table, so a heap needs few and wide cells there.
+        let suitable_scale = if is_heap { WIDEST } else { density.cell_scale() };
+        let scale = if tuning.cell_scale == 0.0 { suitable_scale } else { tuning.cell_scale };
         let grid = Grid::new(&radii, scale, buckets);
-        let late = known.iter().filter(|entry| is_spawn(entry)).count();
-        let population = (clusters.len() + late) as u32;
+        let spawns = known.iter().filter(|entry| is_spawn(entry)).count();
+        let entities = (clusters.len() + spawns) as u32;
         let shared = Shared {
             directory,
             reclusters: tuning.cluster == 0,
             epochs,
             table: SharedTable::new(grid.clone()),
             grid,
-            gvt: Box::new(LvtHistogram::new(population, window, tuning.history, world.time.last_tick)),
+            gvt: Box::new(LvtHistogram::new(
+                entities,
+                window_ticks,
+                tuning.history_ticks,
+                world.time.last_tick,
+            )),
             log: FlightLog::new(world),
             limits,
             throttle: Throttle::new(limits, tuning.history_bytes),
+            home_entities: home_entities(scene, &clusters),
             clusters,
-            free,
-            home_entities,
+            first_island,
             model: model.clone(),
         };
         shared.gvt.set_ceiling(shared.ceiling(world.time.last_tick));
@@ -151,21 +160,21 @@ impl Shared {
         (shared, entities)
     }
 
-    /// How far global virtual time may go if nothing but decisions about the next epoch holds it below `wanted`.
+    /// The ceiling of GVT: `wanted`, or the tick of the next decision on membership, if that is lower.
     pub(crate) fn ceiling(&self, wanted: Tick) -> Tick {
         self.epochs.as_ref().map_or(wanted, |epochs| wanted.min(epochs.membership.next()))
     }
 
-    /// The entities at the start of the run, with everything that is known to be done to them.
+    /// The entities at the start of the run, with all inputs that are known.
     fn entities(&self, known: &[QueuedInput]) -> Vec<Entity<RigidModel>> {
-        let start = |place: &BodyIndex| {
-            let origin = self.model.world.bodies[*place as usize].start;
-            (*place, Flight { since: 0, origin })
+        let start = |body: &BodyIndex| {
+            let origin = self.model.world.bodies[*body as usize].start;
+            (*body, Flight { since: 0, origin })
         };
         let clusters = self.clusters.iter().enumerate();
-        let entity = |(at, cluster): (usize, &Vec<BodyIndex>)| {
-            let entity = Entity::new(EntityId(at as u32), cluster.iter().map(start).collect());
-            if at < self.free { entity } else { entity.of_island() }
+        let entity = |(index, cluster): (usize, &Vec<BodyIndex>)| {
+            let entity = Entity::new(EntityId(index as u32), cluster.iter().map(start).collect());
+            if index < self.first_island { entity } else { entity.of_island() }
         };
         let mut entities: Vec<Entity<RigidModel>> = clusters.map(entity).collect();
         for entry in known {
@@ -180,17 +189,18 @@ impl Shared {
         entities
     }
 
-    /// The entity of a body that comes into being during the run, to be counted at `base`.
+    /// The entity of a body that is spawned during the run; its LVT is `base` until then.
     pub(crate) fn spawned(&self, base: Tick, entry: &QueuedInput) -> Entity<RigidModel> {
         self.log.add_body();
-        let home_entity = (entry.tick, entry.number, entry.input);
-        Entity::spawning(self.home_entity(entry.input.body), base, home_entity)
+        let spawn = (entry.tick, entry.number, entry.input);
+        Entity::spawning(self.home_entity(entry.input.body), base, spawn)
     }
 
-    /// The entity a body was born in: who knows where it is now. Bodies that come late have one of their own.
+    /// The entity that a body starts in, which forwards inputs to the entity that has the body at present. Every spawned
+    /// body starts in an entity of its own.
     pub fn home_entity(&self, body: BodyIndex) -> EntityId {
-        let late = || EntityId((self.clusters.len() + body as usize - self.home_entities.len()) as u32);
-        self.home_entities.get(body as usize).copied().unwrap_or_else(late)
+        let spawned = || EntityId((self.clusters.len() + body as usize - self.home_entities.len()) as u32);
+        self.home_entities.get(body as usize).copied().unwrap_or_else(spawned)
     }
 
     /// What an entity may know when it is polled now.
@@ -204,25 +214,42 @@ impl Shared {
     }
 }
 
-/// Whether an input brings a body into being.
+/// The number of buckets that suits a scene: two per body, within limits. Not tuned.
+fn suitable_buckets(bodies: usize, lane: Lane) -> u32 {
+    let most = if lane == Lane::Actors { 1 << 12 } else { 1 << 20 };
+    (2 * bodies).next_power_of_two().clamp(64, most) as u32
+}
+
+/// The entity that each body of the scene starts in.
+fn home_entities(bodies: usize, clusters: &[Vec<BodyIndex>]) -> Vec<EntityId> {
+    let mut home_entities = vec![EntityId(0); bodies];
+    for (index, cluster) in clusters.iter().enumerate() {
+        for body in cluster {
+            home_entities[*body as usize] = EntityId(index as u32);
+        }
+    }
+    home_entities
+}
+
+/// Whether an input spawns a body.
 pub(crate) fn is_spawn(entry: &QueuedInput) -> bool {
     matches!(entry.input.kind, InputKind::Spawn(_))
 }
 
-/// The clusters at the start, by entity, bodies in ascending order: a heap in the first, or neighbours along a
-/// space-filling order.
+/// The clusters at the start, by entity, bodies in ascending order: all bodies of a heap in the first entity, otherwise
+/// `tuning.cluster` neighbours along a space-filling curve in each.
 fn clusters(world: &World, tuning: &Tuning, is_heap: bool) -> Vec<Vec<BodyIndex>> {
     let bodies = world.bodies.at_start().len();
     let mut order: Vec<BodyIndex> = (0..bodies as BodyIndex).collect();
     if is_heap {
-        // There is an entity for every body that may once want to be alone.
+        // Bodies may separate later, so there is an entity for each.
         let mut clusters = vec![Vec::new(); bodies];
         clusters[0] = order;
         return clusters;
     }
     let size = tuning.cluster.max(1) as usize;
     if size > 1 {
-        order.sort_by_key(|place| (morton(world, *place), *place));
+        order.sort_by_key(|body| (morton(world, *body), *body));
     }
     let mut clusters: Vec<Vec<BodyIndex>> = order.chunks(size).map(<[BodyIndex]>::to_vec).collect();
     for cluster in &mut clusters {
@@ -231,9 +258,10 @@ fn clusters(world: &World, tuning: &Tuning, is_heap: bool) -> Vec<Vec<BodyIndex>
     clusters
 }
 
-/// Position along a curve that keeps neighbours together: the bits of the three coordinates interleaved.
-fn morton(world: &World, place: BodyIndex) -> u64 {
-    let body = &world.bodies[place as usize];
+/// Index along the Z-order curve, which keeps neighbours together: the bits of the three coordinates interleaved. Cells are
+/// two diameters wide.
+fn morton(world: &World, body: BodyIndex) -> u64 {
+    let body = &world.bodies[body as usize];
     let cell = |c: f64| ((c / (4.0 * body.radius)).clamp(-1e6, 1e6) + 1_048_576.0) as u64;
     let (x, y, z) = (cell(body.start.x.x), cell(body.start.x.y), cell(body.start.x.z));
     let mut code = 0;

@@ -6,7 +6,7 @@ use crate::base::sync::{Mutex, MutexGuard, lock};
 use crate::base::time::Tick;
 use crate::protocol::{Bucket, Dynamics, Grid, Plan, TableWrite, WriteResult};
 
-/// Where the buckets are.
+/// Where the buckets of the hash table are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lane {
     /// In shared memory.
@@ -29,8 +29,8 @@ impl<D: Dynamics> SharedTable<D> {
         SharedTable { grid, buckets }
     }
 
-    /// Writes a plan, cut at the first tick at which it meets somebody. Everything it meets at that tick is
-    /// reported.
+    /// Writes a plan, cut at the first tick of contact with a track of another entity. All contacts at that tick are in
+    /// the result.
     pub fn write(&self, dynamics: &D, plan: Plan<D>, gvt: Tick) -> (Plan<D>, WriteResult<D>) {
         let mut search = TableWrite::new(&self.grid, dynamics, plan, gvt);
         let mut locked: SmallVec<[MutexGuard<Bucket<D>>; 8]> =
@@ -38,22 +38,22 @@ impl<D: Dynamics> SharedTable<D> {
         for bucket in &mut locked {
             search.pass(dynamics, bucket);
         }
-        // Cut before the locks are let go: nobody sees more of the track than is true.
+        // Cut before the locks are released: no other search finds more of the track than is valid.
         search.finish()
     }
 
-    /// Drops what lies below `gvt` and what has been cut away, in all buckets: nobody may come by where a cluster has
-    /// been, and every entry keeps the flights of its whole cluster.
+    /// Drops entries below `gvt` and entries that have been cut away, in all buckets. Writes drop them only where they
+    /// pass, and every entry keeps the flights of its whole cluster alive.
     pub fn sweep(&self, gvt: Tick) {
         self.buckets.iter().for_each(|bucket| lock(bucket).sweep(gvt));
     }
 
-    /// Entries in all buckets together.
+    /// Number of entries in all buckets together.
     pub fn len(&self) -> usize {
         self.buckets.iter().map(|bucket| lock(bucket).len()).sum()
     }
 
-    /// Whether there are none.
+    /// Whether the table holds no entry.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,8 +1,8 @@
-//! What a speculative run counts besides what its entities did: messages, global virtual time, the window, the
-//! cores, and the memory of histories.
+//! What a speculative run counts besides the statistics of its entities: messages, GVT, the window, the cores, and the
+//! memory of histories.
 //!
 //! Counting must cost next to nothing, because it is never switched off. Every core has a `CoreCounters` that only it
-//! writes; what is dear to know is looked up rarely.
+//! writes; what is expensive to find out is sampled rarely.
 
 use std::mem::size_of;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -21,101 +21,101 @@ use crate::runtime::shared::Shared;
 pub struct RunStats {
     /// Messages that were handled, by kind.
     pub messages: Messages,
-    /// Global virtual time.
+    /// How GVT rose.
     pub gvt: GvtUse,
     /// How much of the window was used.
     pub window: WindowUse,
-    /// What every core did; empty without actors.
+    /// Work of each core; empty without actors.
     pub cores: Vec<CoreUse>,
-    /// What histories, table and log held at most.
+    /// The most memory that histories, table and log took.
     pub memory: MemoryUse,
-    /// Wall time of starting all actors and of sending them home, seconds.
+    /// Wall time of starting and of stopping all actors, seconds.
     pub start_stop_s: f64,
 }
 
 /// Messages that were handled, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Messages {
-    /// Entity to entity: a contact (event).
+    /// Entity to entity: events.
     pub events: u64,
-    /// Entity to entity: an event is cancelled (antievent).
+    /// Entity to entity: antievents.
     pub antievents: u64,
-    /// Entity to entity: a ghost update.
+    /// Entity to entity: ghost updates.
     pub ghost_updates: u64,
-    /// Entity to entity: bodies that migrate.
+    /// Entity to entity: migrations.
     pub migrations: u64,
-    /// Entity to entity: an acknowledgement of one of these.
+    /// Entity to entity: acknowledgements of these.
     pub acks: u64,
-    /// An entity to itself: step on when the mailbox is empty.
+    /// An entity to itself: polls when its mailbox is empty.
     pub self_steps: u64,
-    /// Wake-ups: entities resumed because global virtual time has reached the tick they waited for.
+    /// Wake-ups: entities resumed because the lowest LVT has reached the tick they waited for.
     pub wake_ups: u64,
-    /// Bucket to bucket: a table request on its way through the table. None if the table is in shared memory.
+    /// To a bucket: table requests. None if the table is in shared memory.
     pub table_requests: u64,
-    /// To a bucket: the table request that locked it has gone through.
+    /// To a bucket: unlocks by the table request that had locked it.
     pub unlocks: u64,
-    /// Bucket to entity: the reply to a table request.
+    /// Bucket to entity: replies to table requests.
     pub table_replies: u64,
 }
 
 impl Messages {
-    /// Messages from entity to entity.
+    /// Number of messages from entity to entity.
     pub fn between_entities(&self) -> u64 {
         self.events + self.antievents + self.ghost_updates + self.migrations + self.acks
     }
 
-    /// Messages to and from buckets.
+    /// Number of messages to and from buckets.
     pub fn of_table(&self) -> u64 {
         self.table_requests + self.unlocks + self.table_replies
     }
 }
 
-/// How global virtual time went.
+/// How GVT rose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct GvtUse {
-    /// How often it was raised.
+    /// Number of times that GVT was raised.
     pub rounds: u64,
-    /// How far the farthest entity was ahead of it when it was raised, ticks: on average.
+    /// Distance from GVT to the highest LVT when GVT was raised, ticks: mean.
     pub lag_mean_ticks: f64,
-    /// The same, at most.
+    /// The same, ticks: maximum.
     pub lag_max_ticks: u64,
 }
 
 /// How much of the window was used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WindowUse {
-    /// The window.
+    /// Length of the window, ticks.
     pub ticks: u64,
-    /// How far ahead of global virtual time steps ended, on average.
+    /// Distance from GVT to the ends of steps, ticks: mean.
     pub ahead_mean_ticks: f64,
-    /// The same as a share of the window.
+    /// The same as a share of the window, from 0 to 1.
     pub share: f64,
 }
 
-/// What one core did.
+/// Work of one core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CoreUse {
-    /// Messages it handled.
+    /// Number of messages that it handled.
     pub handled: u64,
-    /// Processor time of its thread, seconds, start and end of the run left out; nothing where the operating system
-    /// does not say.
+    /// Processor time of its thread, seconds, without start and end of the run; `None` where the operating system does
+    /// not say.
     pub busy_s: Option<f64>,
-    /// The same as a share of wall time.
+    /// The same as a share of wall time, from 0 to 1.
     pub busy_share: Option<f64>,
 }
 
-/// What was held at most. Looked up now and then, so short peaks may be missed.
+/// The most memory that was taken. It is sampled, so short peaks may be missed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct MemoryUse {
-    /// Segments in the histories of all entities.
+    /// Number of segments in the histories of all entities.
     pub segments_peak: u64,
-    /// Bytes they took: their number times the average of a sample. Ghost states they share are left out.
+    /// Bytes of these segments: their number times the mean of a sample. Ghost states that they share are left out.
     pub history_bytes: u64,
-    /// Entries in the table: a track has one for every cell that it passes.
+    /// Number of entries in the table: a track has one for every cell that it passes.
     pub table_entries_peak: u64,
     /// Bytes of these entries; the tracks belong to the histories.
     pub table_bytes: u64,
-    /// Flights kept for the frames.
+    /// Number of flights in the flight log.
     pub log_entries_peak: u64,
     /// Bytes of these flights.
     pub log_bytes: u64,
@@ -141,12 +141,12 @@ impl Count {
     }
 }
 
-/// A history is weighed at every so manyth step of a core: a power of two.
+/// The bytes of a history are counted at one step of a core in this many: a power of two. Not tuned.
 const WEIGHED_EVERY: u64 = 256;
-/// So many segments tell how heavy one is.
+/// The bytes of a segment are the mean over about this many of the latest. Not tuned.
 const WEIGHED_MAX: u64 = 1 << 12;
 
-/// What one core counts. WriteResult by its own thread only.
+/// Counters of one core. Only its own thread writes them.
 #[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct CoreCounters {
@@ -161,17 +161,19 @@ pub(crate) struct CoreCounters {
     table_replies: Count,
     handled: Count,
     steps: Count,
+    /// Sum over all steps of the ticks from GVT to their end.
     ahead: Count,
-    /// Segments that its entities keep now.
+    /// Segments in the histories of its entities at present.
     segments: Count,
     weighed_segments: Count,
     weighed_bytes: Count,
-    /// Entries that its buckets hold now, if they are actors.
+    /// Entries in its buckets at present, if they are actors.
     entries: Count,
 }
 
 impl CoreCounters {
-    pub fn heard<D: Dynamics>(&self, message: &Message<D>) {
+    /// A message of another entity was handled.
+    pub fn message_handled<D: Dynamics>(&self, message: &Message<D>) {
         self.handled.add(1);
         match message {
             Message::Event { .. } => self.events.add(1),
@@ -182,43 +184,47 @@ impl CoreCounters {
         }
     }
 
-    /// It has been asked to step.
-    pub fn asked(&self) {
+    /// A request to poll, or an input, was handled.
+    pub fn poll_handled(&self) {
         self.handled.add(1);
     }
 
+    /// An entity has sent itself a request to poll.
     pub fn self_stepped(&self) {
         self.self_steps.add(1);
     }
 
+    /// A reply of the table was handled.
     pub fn table_replied(&self) {
         self.handled.add(1);
         self.table_replies.add(1);
     }
 
+    /// A bucket has handled a table request.
     pub fn table_requested(&self) {
         self.handled.add(1);
         self.table_requests.add(1);
     }
 
+    /// A bucket has handled an unlock.
     pub fn unlock(&self) {
         self.handled.add(1);
         self.unlocks.add(1);
     }
 
-    /// A bucket that is an actor has changed its size.
+    /// The number of entries of a bucket that is an actor has changed.
     pub fn entries(&self, before: usize, after: usize) {
         self.entries.add((after as u64).wrapping_sub(before as u64));
     }
 
-    /// A step ended `ahead` ticks above global virtual time.
+    /// A step of `entity` ended `ahead` ticks above GVT.
     pub fn stepped<D: Dynamics>(&self, ahead: u64, entity: &Entity<D>) {
         self.steps.add(1);
         self.ahead.add(ahead);
         if self.steps.get() & (WEIGHED_EVERY - 1) == 1 {
             self.weighed_segments.add(entity.segments() as u64);
             self.weighed_bytes.add(entity.history_bytes() as u64);
-            // What was weighed long ago counts less and less.
+            // Old samples count less and less.
             if self.weighed_segments.get() > WEIGHED_MAX {
                 self.weighed_segments.halve();
                 self.weighed_bytes.halve();
@@ -227,165 +233,172 @@ impl CoreCounters {
     }
 
     /// The number of segments of an entity has changed.
-    pub fn kept(&self, before: usize, after: usize) {
+    pub fn segments_changed(&self, before: usize, after: usize) {
         self.segments.add((after as u64).wrapping_sub(before as u64));
     }
 
-    /// Bytes that the histories take now, of all that these core_counters count: what some of them were found to take,
-    /// times their number.
-    pub fn history_bytes<'a>(core_counters: impl Iterator<Item = &'a CoreCounters>) -> u64 {
+    /// Bytes that the histories of all these cores take at present: the number of segments times the mean bytes of the
+    /// sampled ones.
+    pub fn history_bytes<'a>(counters: impl Iterator<Item = &'a CoreCounters>) -> u64 {
         let (mut segments, mut weighed, mut bytes) = (0u64, 0, 0);
-        for core_counters in core_counters {
-            segments = segments.wrapping_add(core_counters.segments.get());
-            weighed += core_counters.weighed_segments.get();
-            bytes += core_counters.weighed_bytes.get();
+        for core in counters {
+            segments = segments.wrapping_add(core.segments.get());
+            weighed += core.weighed_segments.get();
+            bytes += core.weighed_bytes.get();
         }
         (segments as f64 * ratio(bytes, weighed)) as u64
     }
 
-    /// A core_counters of histories that take so many bytes.
+    /// Counters of histories that take this many bytes.
     #[cfg(test)]
-    pub fn weighing(bytes: u64) -> Self {
-        let core_counters = CoreCounters::default();
-        core_counters.segments.add(1);
-        core_counters.weighed_segments.add(1);
-        core_counters.weighed_bytes.add(bytes);
-        core_counters
+    pub fn with_history_bytes(bytes: u64) -> Self {
+        let counters = CoreCounters::default();
+        counters.segments.add(1);
+        counters.weighed_segments.add(1);
+        counters.weighed_bytes.add(bytes);
+        counters
     }
 
-    /// Messages handled so far.
+    /// Number of messages handled so far.
     pub fn handled(&self) -> u64 {
         self.handled.get()
     }
 }
 
-/// What is seen whenever global virtual time rises, by whoever raises it.
+/// Counts of rises of GVT, written by the thread that raises it.
 #[derive(Default)]
 pub(crate) struct GvtStats {
     rounds: AtomicU64,
     wake_ups: AtomicU64,
-    looked: AtomicU64,
+    /// Number of rises at which the lag was measured.
+    lag_samples: AtomicU64,
     lag_sum: AtomicU64,
     lag_max: AtomicU64,
     segments_peak: AtomicU64,
 }
 
-/// A look at all lvt_histogram costs a load per tick of the window; long windows are looked at less often.
-const TICKS_PER_LOOK: u64 = 256;
+/// Measuring the lag costs one load per tick of the window, so it is measured less often for windows above this many
+/// ticks. Not tuned.
+const TICKS_PER_SAMPLE: u64 = 256;
 
 impl GvtStats {
-    /// Global virtual time has been raised to `gvt`.
+    /// The lowest LVT has risen to `gvt`.
     pub fn note<'a>(
         &self,
         gvt_service: &dyn GvtService,
-        window: u64,
+        window_ticks: u64,
         gvt: Tick,
-        core_counters: impl Iterator<Item = &'a CoreCounters>,
+        counters: impl Iterator<Item = &'a CoreCounters>,
     ) {
         let round = self.rounds.fetch_add(1, Relaxed);
-        if !round.is_multiple_of(window.div_ceil(TICKS_PER_LOOK)) {
+        if !round.is_multiple_of(window_ticks.div_ceil(TICKS_PER_SAMPLE)) {
             return;
         }
-        let lag = gvt_service.farthest(window).saturating_sub(gvt);
-        self.looked.fetch_add(1, Relaxed);
+        let lag = gvt_service.farthest(window_ticks).saturating_sub(gvt);
+        self.lag_samples.fetch_add(1, Relaxed);
         self.lag_sum.fetch_add(lag, Relaxed);
         self.lag_max.fetch_max(lag, Relaxed);
-        let segments = core_counters.map(|core_counters| core_counters.segments.get()).sum();
+        let segments = counters.map(|core| core.segments.get()).sum();
         self.segments_peak.fetch_max(segments, Relaxed);
     }
 
+    /// This many entities were woken.
     pub fn woke(&self, entities: usize) {
         self.wake_ups.fetch_add(entities as u64, Relaxed);
     }
 }
 
-/// Looks now and then how much the table and the log hold.
+/// Samples the sizes of the table and of the flight log.
 pub(crate) struct MemorySampler {
+    /// Time of the next sample.
     next: Instant,
+    /// Most entries of the table so far.
     table: u64,
+    /// Most flights of the log so far.
     log: u64,
 }
 
-/// Taking memory_sampler may take this share of the time of the thread that does it.
-const STOCKTAKING_SHARE: u32 = 100;
-const STOCKTAKING_EVERY: Duration = Duration::from_millis(20);
+/// Pause after a sample, as a multiple of the time it took: sampling takes 1 % of the time of its thread. Not tuned.
+const SAMPLING_PAUSE: u32 = 100;
+/// The shortest pause between two samples. Not tuned.
+const SAMPLING_EVERY: Duration = Duration::from_millis(20);
 
 impl MemorySampler {
     pub fn new() -> Self {
         MemorySampler { next: Instant::now(), table: 0, log: 0 }
     }
 
-    /// Looks, if it is time to.
-    pub fn look<'a>(&mut self, shared: &Shared, core_counters: impl Iterator<Item = &'a CoreCounters>) {
+    /// Takes a sample, if it is time to.
+    pub fn sample<'a>(&mut self, shared: &Shared, counters: impl Iterator<Item = &'a CoreCounters>) {
         if Instant::now() >= self.next {
-            self.look_now(shared, core_counters);
+            self.sample_now(shared, counters);
         }
     }
 
-    /// Looks, whatever the time: short runs are over before it is time to.
-    pub fn look_now<'a>(&mut self, shared: &Shared, core_counters: impl Iterator<Item = &'a CoreCounters>) {
+    /// Takes a sample at any time: short runs are over before it is time to.
+    pub fn sample_now<'a>(&mut self, shared: &Shared, counters: impl Iterator<Item = &'a CoreCounters>) {
         let started = Instant::now();
-        let in_actors: u64 = core_counters.map(|core_counters| core_counters.entries.get()).sum();
+        let in_actors: u64 = counters.map(|core| core.entries.get()).sum();
         self.table = self.table.max(shared.table.len() as u64 + in_actors);
         self.log = self.log.max(shared.log.len() as u64);
-        self.next = Instant::now() + STOCKTAKING_EVERY.max(started.elapsed() * STOCKTAKING_SHARE);
+        self.next = Instant::now() + SAMPLING_EVERY.max(started.elapsed() * SAMPLING_PAUSE);
     }
 }
 
 impl RunStats {
-    /// Adds up what was counted; `busy` is the time each core was busy, in seconds and as a share.
+    /// Adds up the counts; `busy` is the time that each core was busy, in seconds and as a share of wall time.
     pub(crate) fn of<'a>(
-        core_counters: impl Iterator<Item = &'a CoreCounters>,
+        counters: impl Iterator<Item = &'a CoreCounters>,
         rounds: &GvtStats,
-        memory_sampler: &MemorySampler,
-        window: u64,
+        sampler: &MemorySampler,
+        window_ticks: u64,
         busy: &[Option<(f64, f64)>],
     ) -> Self {
-        let mut run_stats = RunStats::default();
+        let mut stats = RunStats::default();
         let (mut steps, mut ahead, mut segments, mut bytes) = (0, 0, 0, 0);
-        for (at, core_counters) in core_counters.enumerate() {
-            run_stats.messages.count(core_counters);
-            steps += core_counters.steps.get();
-            ahead += core_counters.ahead.get();
-            segments += core_counters.weighed_segments.get();
-            bytes += core_counters.weighed_bytes.get();
-            if let Some((busy_s, busy_share)) = busy.get(at).map(|busy| busy.unzip()) {
-                run_stats.cores.push(CoreUse { handled: core_counters.handled(), busy_s, busy_share });
+        for (index, core) in counters.enumerate() {
+            stats.messages.count(core);
+            steps += core.steps.get();
+            ahead += core.ahead.get();
+            segments += core.weighed_segments.get();
+            bytes += core.weighed_bytes.get();
+            if let Some((busy_s, busy_share)) = busy.get(index).map(|busy| busy.unzip()) {
+                stats.cores.push(CoreUse { handled: core.handled(), busy_s, busy_share });
             }
         }
-        run_stats.messages.wake_ups = rounds.wake_ups.load(Relaxed);
-        run_stats.gvt = GvtUse {
+        stats.messages.wake_ups = rounds.wake_ups.load(Relaxed);
+        stats.gvt = GvtUse {
             rounds: rounds.rounds.load(Relaxed),
-            lag_mean_ticks: ratio(rounds.lag_sum.load(Relaxed), rounds.looked.load(Relaxed)),
+            lag_mean_ticks: ratio(rounds.lag_sum.load(Relaxed), rounds.lag_samples.load(Relaxed)),
             lag_max_ticks: rounds.lag_max.load(Relaxed),
         };
         let ahead_mean_ticks = ratio(ahead, steps);
-        run_stats.window =
-            WindowUse { ticks: window, ahead_mean_ticks, share: ahead_mean_ticks / window.max(1) as f64 };
+        stats.window =
+            WindowUse { ticks: window_ticks, ahead_mean_ticks, share: ahead_mean_ticks / window_ticks.max(1) as f64 };
         let segments_peak = rounds.segments_peak.load(Relaxed);
-        run_stats.memory = MemoryUse {
+        stats.memory = MemoryUse {
             segments_peak,
             history_bytes: (segments_peak as f64 * ratio(bytes, segments)) as u64,
-            table_entries_peak: memory_sampler.table,
-            table_bytes: memory_sampler.table * size_of::<Entry<RigidModel>>() as u64,
-            log_entries_peak: memory_sampler.log,
-            log_bytes: memory_sampler.log * size_of::<(Tick, Flight)>() as u64,
+            table_entries_peak: sampler.table,
+            table_bytes: sampler.table * size_of::<Entry<RigidModel>>() as u64,
+            log_entries_peak: sampler.log,
+            log_bytes: sampler.log * size_of::<(Tick, Flight)>() as u64,
         };
-        run_stats
+        stats
     }
 }
 
 impl Messages {
-    fn count(&mut self, core_counters: &CoreCounters) {
-        self.events += core_counters.events.get();
-        self.antievents += core_counters.antievents.get();
-        self.ghost_updates += core_counters.ghost_updates.get();
-        self.migrations += core_counters.migrations.get();
-        self.acks += core_counters.acks.get();
-        self.self_steps += core_counters.self_steps.get();
-        self.table_requests += core_counters.table_requests.get();
-        self.unlocks += core_counters.unlocks.get();
-        self.table_replies += core_counters.table_replies.get();
+    fn count(&mut self, counters: &CoreCounters) {
+        self.events += counters.events.get();
+        self.antievents += counters.antievents.get();
+        self.ghost_updates += counters.ghost_updates.get();
+        self.migrations += counters.migrations.get();
+        self.acks += counters.acks.get();
+        self.self_steps += counters.self_steps.get();
+        self.table_requests += counters.table_requests.get();
+        self.unlocks += counters.unlocks.get();
+        self.table_replies += counters.table_replies.get();
     }
 }
 
@@ -400,7 +413,7 @@ pub(crate) fn thread_cpu() -> Option<Duration> {
     Some(Duration::from(time))
 }
 
-/// Processor time of the calling thread so far.
+/// Processor time of the calling thread so far; unknown on this system.
 #[cfg(not(unix))]
 pub(crate) fn thread_cpu() -> Option<Duration> {
     None

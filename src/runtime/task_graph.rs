@@ -13,17 +13,18 @@ use crate::protocol::EntityId;
 /// One call of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Whose handler.
+    /// Number of the entity.
     pub entity: u32,
-    /// How long it ran.
+    /// Duration, nanoseconds.
     pub nanos: u32,
-    /// The task that sent the message it handled; none if it was woken by global virtual time.
+    /// Index of the task that sent the message it handled; `None` if it was woken by a rise of the lowest LVT, or ran at
+    /// the start.
     pub cause: Option<u32>,
-    /// It could not have run before global virtual time had reached this tick.
+    /// It could not have run before GVT had reached this tick.
     pub gvt: Tick,
-    /// Local virtual time before.
+    /// LVT of the entity before it.
     pub from: Tick,
-    /// Local virtual time after.
+    /// LVT of the entity after it.
     pub to: Tick,
 }
 
@@ -34,58 +35,61 @@ pub struct TaskGraph {
     pub tasks: Vec<Task>,
     /// Number of entities.
     pub entities: usize,
-    /// Time spent on frames by the thread that takes them.
+    /// Time that the thread of the frames spent on them, nanoseconds.
     pub frames_nanos: u64,
-    /// Whether there was room for all tasks; if not, these are the first ones.
+    /// Whether all tasks are recorded; if not, these are the first ones.
     pub is_complete: bool,
 }
 
-/// What one handler did, noted by its actor while it runs.
+/// What a handler does, noted by its actor while it runs.
 #[derive(Default)]
 pub(crate) struct Note {
-    /// Whom it has sent messages.
+    /// Receivers of the messages that it has sent, in their order.
     pub sent: Vec<EntityId>,
-    /// Whether it has sent itself a step_later.
+    /// Whether it has sent itself a request to poll again.
     pub self_stepped: bool,
-    /// The tick of global virtual time that it must wait for.
+    /// The tick that the lowest LVT has to reach before the entity goes on.
     pub waits_for: Option<Tick>,
 }
 
-/// How a task came about.
+/// What a task handles.
 pub(crate) enum Occasion {
-    /// It was asked to step.
-    Asked,
-    /// A message came from another entity.
-    Mail(EntityId),
+    /// A request to poll.
+    Poll,
+    /// A message of another entity.
+    Message(EntityId),
 }
 
 /// Records the task graph of a run on one arbiter.
 pub struct GraphRecorder {
-    room: usize,
-    window: u64,
+    tasks_max: usize,
+    window_ticks: u64,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     graph: TaskGraph,
-    mail: BTreeMap<(u32, u32), VecDeque<u32>>,
-    asked: BTreeMap<u32, VecDeque<Asked>>,
+    /// Senders of messages that have not been handled yet, by sending and receiving entity.
+    messages: BTreeMap<(u32, u32), VecDeque<u32>>,
+    /// Causes of polls that have not run yet, by entity.
+    polls: BTreeMap<u32, VecDeque<PollCause>>,
+    /// The tick that each entity waits for.
     waits_for: BTreeMap<u32, Tick>,
 }
 
-/// Who asked an entity to step.
+/// Why an entity is polled.
 #[derive(Clone, Copy)]
-enum Asked {
-    /// A task of its own.
-    Itself(u32),
-    /// Global virtual time, which had reached this tick.
-    Gvt(Tick),
+enum PollCause {
+    /// A task of its own, by its index.
+    OwnTask(u32),
+    /// The lowest LVT had reached this tick.
+    LvtMin(Tick),
 }
 
 impl TaskGraph {
-    /// Shortens the longest tasks so that all together take no more than `nanos`, the processor time of the run:
-    /// where other programs had the core, it was not the task that took long.
+    /// Shortens the longest tasks so that all together take at most `nanos`, the processor time of the run: the rest of
+    /// their duration is time in which other programs had the core.
     pub fn cap_to(&mut self, nanos: u64) {
         let sum_below =
             |tasks: &[Task], cap: u32| tasks.iter().map(|task| u64::from(task.nanos.min(cap))).sum::<u64>();
@@ -101,34 +105,37 @@ impl TaskGraph {
 }
 
 impl GraphRecorder {
-    /// Room for so many tasks of a run with this window.
-    pub fn new(tasks_max: usize, window: u64) -> Self {
+    /// A recorder of at most `tasks_max` tasks of a run with this window.
+    pub fn new(tasks_max: usize, window_ticks: u64) -> Self {
         let mut state = State::default();
         state.graph.is_complete = true;
-        GraphRecorder { room: tasks_max.min(u32::MAX as usize), window, state: Mutex::new(state) }
+        GraphRecorder { tasks_max: tasks_max.min(u32::MAX as usize), window_ticks, state: Mutex::new(state) }
     }
 
-    /// What was recorded.
+    /// A copy of what has been recorded.
     pub fn graph(&self) -> TaskGraph {
         self.lock().graph.clone()
     }
 
+    /// A run of this many entities begins.
     pub(crate) fn begin(&self, entities: usize) {
         self.lock().graph.entities = entities;
     }
 
+    /// Entities were woken because the lowest LVT has reached the tick `gvt`.
     pub(crate) fn woke(&self, entities: &[EntityId], gvt: Tick) {
         let mut state = self.lock();
         for entity in entities {
-            state.asked.entry(entity.0).or_default().push_back(Asked::Gvt(gvt));
+            state.polls.entry(entity.0).or_default().push_back(PollCause::LvtMin(gvt));
         }
     }
 
+    /// The thread of the frames has spent this long on some of them.
     pub(crate) fn took_frames(&self, nanos: u64) {
         self.lock().graph.frames_nanos += nanos;
     }
 
-    /// A handler of `entity` has run for `nanos` and moved it in time.
+    /// A handler of `entity` has run for `nanos`, and its LVT was `from` before and is `to` after it.
     pub(crate) fn ran(
         &self,
         entity: EntityId,
@@ -139,37 +146,37 @@ impl GraphRecorder {
     ) {
         let mut state = self.lock();
         let state = &mut *state;
-        let asked = state.asked.entry(entity.0).or_default();
+        let polls = state.polls.entry(entity.0).or_default();
         let (cause, woken_at) = match occasion {
-            // Who has no entry was asked at the start.
-            Occasion::Asked => match asked.pop_front() {
-                Some(Asked::Itself(task)) => (Some(task), None),
-                Some(Asked::Gvt(gvt)) => (None, Some(gvt)),
+            // Entities without an entry are polled because the run starts.
+            Occasion::Poll => match polls.pop_front() {
+                Some(PollCause::OwnTask(task)) => (Some(task), None),
+                Some(PollCause::LvtMin(gvt)) => (None, Some(gvt)),
                 None => (None, None),
             },
-            Occasion::Mail(sender) => {
-                let sent = state.mail.get_mut(&(sender.0, entity.0)).and_then(VecDeque::pop_front);
+            Occasion::Message(sender) => {
+                let sent = state.messages.get_mut(&(sender.0, entity.0)).and_then(VecDeque::pop_front);
                 (sent, None)
             }
         };
-        if state.graph.tasks.len() >= self.room {
+        if state.graph.tasks.len() >= self.tasks_max {
             state.graph.is_complete = false;
             note.sent.clear();
             return;
         }
         let own = state.graph.tasks.len() as u32;
         for to in note.sent.drain(..) {
-            state.mail.entry((entity.0, to.0)).or_default().push_back(own);
+            state.messages.entry((entity.0, to.0)).or_default().push_back(own);
         }
         if note.self_stepped {
-            asked.push_back(Asked::Itself(own));
+            polls.push_back(PollCause::OwnTask(own));
         }
-        // It may have been woken for the sake of an earlier, nearer tick.
+        // The lowest LVT may have risen farther than the entity had to wait for.
         let waited = woken_at.map_or(0, |gvt| gvt.min(state.waits_for.remove(&entity.0).unwrap_or(gvt)));
         if let Some(tick) = note.waits_for {
             state.waits_for.insert(entity.0, tick);
         }
-        let gvt = waited.max(to.saturating_sub(self.window));
+        let gvt = waited.max(to.saturating_sub(self.window_ticks));
         let nanos = nanos.min(u64::from(u32::MAX)) as u32;
         state.graph.tasks.push(Task { entity: entity.0, nanos, cause, gvt, from, to });
     }
@@ -184,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interrupted_tasks_are_cut() {
+    fn interrupted_tasks_are_shortened() {
         let task = |nanos| Task { entity: 0, nanos, cause: None, gvt: 0, from: 0, to: 0 };
         let mut graph = TaskGraph { tasks: [10, 20, 5_000_000].map(task).into(), ..TaskGraph::default() };
         graph.cap_to(100);
@@ -199,15 +206,15 @@ mod tests {
         recorder.begin(2);
         let (a, b) = (EntityId(0), EntityId(1));
         let mut note = Note { sent: vec![b, b], self_stepped: true, waits_for: None };
-        recorder.ran(a, &Occasion::Asked, (0, 30), 5, &mut note);
-        recorder.ran(b, &Occasion::Mail(a), (0, 0), 5, &mut Note { waits_for: Some(7), ..Note::default() });
+        recorder.ran(a, &Occasion::Poll, (0, 30), 5, &mut note);
+        recorder.ran(b, &Occasion::Message(a), (0, 0), 5, &mut Note { waits_for: Some(7), ..Note::default() });
         recorder.woke(&[b], 9);
-        recorder.ran(b, &Occasion::Asked, (0, 0), 5, &mut Note::default());
-        recorder.ran(a, &Occasion::Asked, (30, 30), 5, &mut Note::default());
-        recorder.ran(b, &Occasion::Mail(a), (0, 0), 5, &mut Note::default());
+        recorder.ran(b, &Occasion::Poll, (0, 0), 5, &mut Note::default());
+        recorder.ran(a, &Occasion::Poll, (30, 30), 5, &mut Note::default());
+        recorder.ran(b, &Occasion::Message(a), (0, 0), 5, &mut Note::default());
         let graph = recorder.graph();
         let seen: Vec<_> = graph.tasks.iter().map(|task| (task.entity, task.cause, task.gvt)).collect();
         assert_eq!(seen, [(0, None, 20), (1, Some(0), 0), (1, None, 7), (0, Some(0), 20)]);
-        assert!(!graph.is_complete, "there was room for four");
+        assert!(!graph.is_complete, "only four tasks are recorded");
     }
 }

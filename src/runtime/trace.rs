@@ -1,7 +1,7 @@
-//! What every core did when: slices of time in bounded memory, and the trace format that Perfetto and Chrome read.
+//! A trace of what every core does: slices of time in bounded memory, and the format that Perfetto and Chrome read.
 //!
-//! Slices of one core follow each other and never overlap. Each core keeps its latest ones; how many older ones
-//! were dropped is told in the file.
+//! Slices of one core follow each other and never overlap. Each core keeps its latest ones; the file says how many older
+//! ones were dropped.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -14,68 +14,69 @@ use crate::base::time::Tick;
 use crate::protocol::{Dynamics, EntityId, Message};
 use crate::runtime::task_graph::GraphRecorder;
 
-/// What a core does.
+/// Kinds of work of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// An entity plans its next flight: its own first touch, and what is settled is let go.
+    /// An entity plans its next flight: its time of impact with static geometry and within the cluster, and fossil
+    /// collection of its history.
     Step,
-    /// The same, and it has worked out how it goes on from a contact.
+    /// The same, and a response to contacts.
     Respond,
-    /// A plan is written into the table in shared memory: search for the first touch with others.
+    /// A plan is written into the table in shared memory: search for the earliest contact with other entities.
     Write,
-    /// A request passes a bucket that is an actor.
+    /// A table request passes a bucket that is an actor.
     Bucket,
-    /// An entity hears the table's answer.
-    Table,
+    /// An entity handles the table's reply.
+    TableReply,
     /// An entity handles an event.
     Event,
     /// An entity handles an antievent.
     Antievent,
-    /// An entity handles a ghost.
-    Standing,
-    /// Bodies that are handed over are taken in.
-    Join,
-    /// An entity handles an answer.
-    Answer,
-    /// LvtHistogram are moved, messages leave.
+    /// An entity handles a ghost update.
+    GhostUpdate,
+    /// An entity handles a migration: it takes in bodies.
+    Migration,
+    /// An entity handles an acknowledgement.
+    Ack,
+    /// Effects of a handler are performed: the LVT moves, messages are sent.
     Send,
-    /// Global virtual time is raised, and those who waited for it are woken.
+    /// GVT is raised, and entities that waited for it are woken.
     Gvt,
-    /// Committed frames are evaluated and handed out.
+    /// Committed frames are evaluated and delivered.
     Frames,
 }
 
 impl Phase {
-    /// All of them.
+    /// All phases.
     pub const ALL: [Phase; 13] = [
         Phase::Step,
         Phase::Respond,
         Phase::Write,
         Phase::Bucket,
-        Phase::Table,
+        Phase::TableReply,
         Phase::Event,
         Phase::Antievent,
-        Phase::Standing,
-        Phase::Join,
-        Phase::Answer,
+        Phase::GhostUpdate,
+        Phase::Migration,
+        Phase::Ack,
         Phase::Send,
         Phase::Gvt,
         Phase::Frames,
     ];
 
-    /// Its name in a trace.
+    /// The name of the phase in a trace.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Step => "step",
             Phase::Respond => "respond",
             Phase::Write => "write",
             Phase::Bucket => "bucket",
-            Phase::Table => "table answer",
+            Phase::TableReply => "table reply",
             Phase::Event => "handle event",
             Phase::Antievent => "handle antievent",
-            Phase::Standing => "handle ghost",
-            Phase::Join => "handle join",
-            Phase::Answer => "handle answer",
+            Phase::GhostUpdate => "handle ghost update",
+            Phase::Migration => "handle migration",
+            Phase::Ack => "handle ack",
             Phase::Send => "send",
             Phase::Gvt => "GVT round",
             Phase::Frames => "frames",
@@ -87,28 +88,28 @@ impl Phase {
         match message {
             Message::Event { .. } => Phase::Event,
             Message::Antievent { .. } => Phase::Antievent,
-            Message::GhostUpdate { .. } => Phase::Standing,
-            Message::Migrate { .. } => Phase::Join,
-            Message::Ack { .. } => Phase::Answer,
+            Message::GhostUpdate { .. } => Phase::GhostUpdate,
+            Message::Migrate { .. } => Phase::Migration,
+            Message::Ack { .. } => Phase::Ack,
         }
     }
 }
 
-/// A input, in nanoseconds since the trace began.
+/// A time, in nanoseconds since the trace began.
 pub(crate) type Nanos = u64;
 
-/// Something a core did.
+/// A slice of a core's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// What.
+    /// The kind of work.
     pub phase: Phase,
-    /// For which entity; none if for nobody in particular.
+    /// The entity it was for; `None` if for no single one.
     pub entity: Option<EntityId>,
-    /// The entity's local virtual time, or the global one.
+    /// LVT of the entity, or GVT.
     pub tick: Tick,
-    /// Begin, nanoseconds since the trace began.
+    /// Begin of the slice, nanoseconds since the trace began.
     pub from: u64,
-    /// End.
+    /// End of the slice, nanoseconds since the trace began.
     pub to: u64,
 }
 
@@ -116,18 +117,21 @@ pub struct Slice {
 #[derive(Default)]
 struct Strip {
     slices: VecDeque<Slice>,
+    /// Number of older slices that were dropped.
     dropped: u64,
+    /// Totals of all slices, kept or dropped.
     totals: Totals,
+    /// End of the last slice.
     end: Option<Nanos>,
 }
 
-/// The time one core spent on each phase, and between them. Of all slices, kept or dropped.
+/// The time that one core spent on each phase, and between phases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     nanos: [u64; Phase::ALL.len()],
-    /// Short gaps: mailboxes, queues.
+    /// Sum of the short gaps between slices, nanoseconds: mailboxes, queues.
     pub between_nanos: u64,
-    /// Long gaps.
+    /// Sum of the long gaps between slices, nanoseconds.
     pub idle_nanos: u64,
 }
 
@@ -144,29 +148,30 @@ impl Totals {
     }
 }
 
-/// One more than the index of the last core: the thread that takes the frames.
-type Lane = usize;
+/// A row of the trace: the index of a core, or one more than the last for the thread of the frames.
+type Row = usize;
 
-/// A gap between two slices that is at least this long is shown as idle; a shorter one is the mailboxes' work.
+/// A gap between two slices that is at least this long is shown as idle; a shorter one is the mailboxes' work. Not tuned.
 const IDLE_NANOS: u64 = 5_000;
 
-/// Keeps what every core did last.
+/// Records the latest slices of every core.
 pub struct Tracer {
     started: Instant,
-    capacity: usize,
+    /// Most slices of all rows together.
+    slices_max: usize,
     strips: OnceLock<Box<[Mutex<Strip>]>>,
     /// The first body of every entity.
     bodies: OnceLock<Box<[BodyId]>>,
-    /// Records the task graph as well.
+    /// The recorder of the task graph, if it is recorded as well.
     graph: Option<GraphRecorder>,
 }
 
 impl Tracer {
-    /// Room for so many slices, shared equally by the cores of the run.
+    /// A tracer that keeps at most `slices_max` slices, shared equally by the rows of the trace.
     pub fn new(slices_max: usize) -> Self {
         Tracer {
             started: Instant::now(),
-            capacity: slices_max.max(1),
+            slices_max: slices_max.max(1),
             strips: OnceLock::new(),
             bodies: OnceLock::new(),
             graph: None,
@@ -183,7 +188,7 @@ impl Tracer {
         self.graph.as_ref()
     }
 
-    /// Makes ready for a run. A second run with the same tracer adds to the first if it has no more cores.
+    /// Prepares for a run. A second run with the same tracer adds to the first, if it has no more cores.
     pub(crate) fn begin(&self, cores: usize, bodies: impl Iterator<Item = BodyId>) {
         self.strips.get_or_init(|| (0..=cores).map(|_| Mutex::default()).collect());
         let bodies = self.bodies.get_or_init(|| bodies.collect());
@@ -192,24 +197,25 @@ impl Tracer {
         }
     }
 
+    /// The time now.
     pub(crate) fn now(&self) -> Nanos {
         self.started.elapsed().as_nanos() as Nanos
     }
 
-    /// A slice ends now. Returns now.
+    /// Adds a slice that began at `from` and ends now. Returns the time now.
     pub(crate) fn end(
         &self,
-        lane: Lane,
+        row: Row,
         phase: Phase,
         entity: Option<EntityId>,
         tick: Tick,
         from: Nanos,
     ) -> Nanos {
         let to = self.now();
-        let Some(strip) = self.strips().get(lane) else { return to };
-        let room = (self.capacity / self.strips().len()).max(1);
+        let Some(strip) = self.strips().get(row) else { return to };
+        let row_max = (self.slices_max / self.strips().len()).max(1);
         let mut strip = lock(strip);
-        if strip.slices.len() >= room {
+        if strip.slices.len() >= row_max {
             strip.slices.pop_front();
             strip.dropped += 1;
         }
@@ -221,24 +227,24 @@ impl Tracer {
         to
     }
 
-    /// Where the time of each core went; last the thread that takes the frames.
+    /// The totals of each core, and last those of the thread of the frames.
     pub fn totals(&self) -> Vec<Totals> {
         let of = |strip: &Mutex<Strip>| lock(strip).totals;
         self.strips().iter().map(of).collect()
     }
 
-    /// The lane of the thread that takes the frames.
-    pub(crate) fn frames_lane(&self) -> Lane {
+    /// The row of the thread of the frames.
+    pub(crate) fn frames_row(&self) -> Row {
         self.strips().len().saturating_sub(1)
     }
 
-    /// What each core did, oldest first; last the thread that takes the frames.
+    /// The slices of each core, oldest first, and last those of the thread of the frames.
     pub fn slices(&self) -> Vec<Vec<Slice>> {
         let of = |strip: &Mutex<Strip>| lock(strip).slices.iter().copied().collect();
         self.strips().iter().map(of).collect()
     }
 
-    /// Slices that were dropped for want of room.
+    /// Number of slices that were dropped because there were too many.
     pub fn dropped(&self) -> u64 {
         self.strips().iter().map(|strip| lock(strip).dropped).sum()
     }
@@ -250,14 +256,14 @@ impl Tracer {
     /// Writes the trace in the JSON format of Chrome's trace events, which Perfetto reads too.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{{\"displayTimeUnit\":\"ns\",")?;
-        let (room, dropped) = (self.capacity, self.dropped());
+        let (slices_max, dropped) = (self.slices_max, self.dropped());
         let meaning = format!(
-            "one row per core and one for the thread that takes the frames; gaps of {} us and more are shown as idle",
+            "one row per core and one for the thread of the frames; gaps of {} us and more are shown as idle",
             IDLE_NANOS / 1000
         );
         writeln!(
             out,
-            "\"otherData\":{{\"program\":\"anachron {}\",\"slices_max\":{room},\"slices_dropped\":{dropped},\"which\":\"the latest of every row\",\"meaning\":\"{meaning}\"}},",
+            "\"otherData\":{{\"program\":\"anachron {}\",\"slices_max\":{slices_max},\"slices_dropped\":{dropped},\"which\":\"the latest of every row\",\"meaning\":\"{meaning}\"}},",
             env!("CARGO_PKG_VERSION")
         )?;
         write!(out, "\"traceEvents\":[")?;

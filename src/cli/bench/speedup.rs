@@ -248,7 +248,7 @@ fn record(runner: &Runner, scenario: &str, bodies: u32, seconds: f64) -> Result<
     let request = Request { bodies: Some(bodies), seconds: Some(seconds), ..Request::default() };
     let scene = scenarios::build(scenario, &request)?;
     let tuning = Tuning::default();
-    let tracer = Arc::new(Tracer::with_graph(1, GraphRecorder::new(TASKS_MAX, tuning.window)));
+    let tracer = Arc::new(Tracer::with_graph(1, GraphRecorder::new(TASKS_MAX, tuning.window_ticks)));
     let simulation =
         Simulation::new(&scene)?.sync(SyncMode::Timewarp).cores(1).tuning(tuning).traced(tracer.clone());
     let report = simulation

@@ -1,8 +1,8 @@
-//! Acting on a simulation while it runs: pushes, velocities, bodies that come and go.
+//! Inputs to a simulation while it runs: pushes, velocities, spawns and despawns.
 //!
-//! An input is for a tick, and acts on the way from that tick to the next. It may be late: any tick that is not
-//! settled yet will do, and only those it concerns are taken back. The result is that of a run in which every
-//! input was known from the start; so a simulation that is run again with its inputs repeats itself to the bit.
+//! An input is for a tick, and acts on the way from that tick to the next. It may be late: any tick that is not committed
+//! yet is allowed, and only entities that it concerns are rolled back. The result is that of a run in which every input
+//! was known from the start; so a simulation that is run again with its inputs repeats itself to the bit.
 
 pub(crate) mod queue;
 pub(crate) mod tick_queue;
@@ -19,47 +19,47 @@ use crate::physics::{BodyDef, BodyInput, InputKind, World, body_def};
 use crate::runtime::error::RunError;
 use crate::scene::{Body, Scene, SceneError};
 
-/// A body that comes late may be at most so many times as large as the largest of the scene, whose size decides
-/// how space is divided.
+/// A spawned body may be at most this many times as large as the largest body of the scene, because the sizes at the start
+/// decide the cells of the table. Not tuned.
 const LARGER_MAX: f64 = 64.0;
 
-/// Something to be done to a simulation from outside.
+/// An input to a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// An impulse on a body's centre of mass, N s, and a turning one, N m s.
+    /// An impulse on a body, linear and angular.
     Push {
-        /// Which body.
+        /// The body.
         body: BodyId,
-        /// N s.
+        /// Impulse on the centre of mass, N s.
         impulse: [f64; 3],
-        /// N m s.
+        /// Angular impulse in world coordinates, N m s.
         turn: [f64; 3],
     },
-    /// Velocities a body has from now on; those left out stay as they are.
+    /// New velocities of a body; those that are `None` stay as they are.
     SetVelocity {
-        /// Which body.
+        /// The body.
         body: BodyId,
-        /// m/s.
+        /// Velocity of the centre of mass, m/s.
         velocity: Option<[f64; 3]>,
-        /// rad/s, in world coordinates.
+        /// Angular velocity in world coordinates, rad/s.
         angular_velocity: Option<[f64; 3]>,
     },
-    /// A body comes into being. Frames show it from the next tick on. Its id, if it names one, must be above
-    /// all others; else it gets the next free one.
+    /// A new body. Frames contain it from the next tick on. Its id, if it has one, must be above all others; else it gets
+    /// the next free one.
     Spawn(Box<Body>),
-    /// A body is no more. Frames show it up to this tick.
+    /// A body is removed. Frames contain it up to this tick.
     Despawn {
-        /// Which body.
+        /// The body.
         body: BodyId,
     },
 }
 
-/// Why an input was not taken. Nothing has changed then.
+/// Why an input was rejected. Nothing has changed then.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum InputError {
-    /// The tick is settled.
+    /// The tick is committed.
     #[error(
-        "tick {tick} is settled: the run has committed everything up to tick {gvt}; use tick {gvt} or later, or keep more history"
+        "tick {tick} is committed: the run has committed everything up to tick {gvt}; use tick {gvt} or later, or keep more history"
     )]
     Committed {
         /// The tick the input was for.
@@ -87,19 +87,19 @@ pub enum InputError {
     /// An id that is taken or would break the order of ids.
     #[error("{id} cannot be spawned: ids of new bodies ascend; use {next} or above, or leave the id out")]
     IdTaken {
-        /// The id asked for.
+        /// The id of the body.
         id: BodyId,
-        /// The lowest that would do.
+        /// The lowest id that is allowed.
         next: u32,
     },
-    /// Much larger than anything in the scene.
+    /// The body is much larger than all bodies of the scene.
     #[error(
         "a body of radius {radius_m} m is too large to be spawned: the limit is {limit_m} m here; put one of its size into the scene"
     )]
     TooLarge {
-        /// Its radius.
+        /// Radius of its bounding ball, metres.
         radius_m: f64,
-        /// The largest that would do.
+        /// The largest radius that is allowed, metres.
         limit_m: f64,
     },
     /// The body to be spawned is not usable.
@@ -107,24 +107,27 @@ pub enum InputError {
     Body(SceneError),
 }
 
-/// An input that was taken, in the order of taking.
+/// An input that was accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct QueuedInput {
+    /// The tick that it is for.
     pub tick: Tick,
+    /// Its number, in the order in which inputs were given.
     pub number: u64,
     pub input: BodyInput,
 }
 
-/// Where a running executor takes inputs.
+/// Where a running executor receives inputs.
 pub(crate) trait InputSink: Send + Sync {
-    /// Sees to it that `tick` is not settled before [`InputSink::take`] has been called with what is returned.
+    /// Pins GVT, so that `tick` is not committed before [`InputSink::take`] has been called with the pinned tick that is
+    /// returned.
     fn pin(&self, tick: Tick) -> Result<Tick, InputError>;
 
-    /// Takes the input. New bodies are in the world's list by now.
-    fn take(&self, held: Tick, entry: QueuedInput);
+    /// Takes the input. A new body is in the world's list by now.
+    fn take(&self, pinned: Tick, entry: QueuedInput);
 }
 
-/// A way to act on a simulation, before and while it runs. Clones act on the same one.
+/// A handle that gives inputs to a simulation, before and while it runs. Clones give inputs to the same simulation.
 ///
 /// ```
 /// use anachron::scene::{Body, Scene, Shape};
@@ -137,7 +140,7 @@ pub(crate) trait InputSink: Send + Sync {
 /// let push = Input::Push { body: BodyId(0), impulse: [1.0, 0.0, 0.0], turn: [0.0; 3] };
 /// let live = simulation.run(|frame| {
 ///     if frame.index == 30 {
-///         inputs.give(frame.tick, push.clone()).expect("the tick of a frame is not settled while it is shown");
+///         inputs.give(frame.tick, push.clone()).expect("the tick of a frame is not committed while it is shown");
 ///     }
 ///     ControlFlow::Continue(())
 /// })?;
@@ -152,7 +155,7 @@ pub struct Inputs {
 }
 
 struct Shared {
-    /// The scene without its bodies: what new bodies are checked against.
+    /// The scene without its bodies, to check new bodies with.
     template: Scene,
     world: Arc<World>,
     state: Mutex<State>,
@@ -160,7 +163,9 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
+    /// All inputs so far.
     journal: Vec<QueuedInput>,
+    /// The run that takes inputs at present.
     sink: Option<Arc<dyn InputSink>>,
 }
 
@@ -169,8 +174,8 @@ impl Inputs {
         Inputs { shared: Arc::new(Shared { template, world, state: Mutex::default() }) }
     }
 
-    /// Gives an input for a tick. Returns the body it is about; it acts whether or not a run is under way. It
-    /// does nothing if that body does not exist at that tick.
+    /// Gives an input for a tick, to the present run or to the next one. Returns the body that it is about. The input does
+    /// nothing if that body does not exist at that tick.
     pub fn give(&self, tick: Tick, input: Input) -> Result<BodyId, InputError> {
         let Shared { world, .. } = &*self.shared;
         let last_tick = world.time.last_tick;
@@ -178,19 +183,19 @@ impl Inputs {
             return Err(InputError::AfterTheEnd { tick, last_tick });
         }
         let mut state = self.lock();
-        let (place, kind, newcomer) = self.understood(input)?;
+        let (index, kind, new_body) = self.resolve(input)?;
         let sink = state.sink.clone();
-        let held = sink.as_ref().map(|sink| sink.pin(tick)).transpose()?;
-        if let Some(body) = newcomer {
+        let pinned = sink.as_ref().map(|sink| sink.pin(tick)).transpose()?;
+        if let Some(body) = new_body {
             world.bodies.push(body);
         }
-        let input = BodyInput { body: place as u32, kind };
+        let input = BodyInput { body: index as u32, kind };
         let entry = QueuedInput { tick, number: state.journal.len() as u64, input };
         state.journal.push(entry.clone());
-        if let Some((sink, held)) = sink.zip(held) {
-            sink.take(held, entry);
+        if let Some((sink, pinned)) = sink.zip(pinned) {
+            sink.take(pinned, entry);
         }
-        Ok(world.bodies[place].id)
+        Ok(world.bodies[index].id)
     }
 
     /// Number of inputs given so far.
@@ -198,35 +203,36 @@ impl Inputs {
         self.lock().journal.len()
     }
 
-    /// Whether none has been given.
+    /// Whether no input has been given.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The place of the body, what is to be done, and the body itself if it is new.
-    fn understood(&self, input: Input) -> Result<(usize, InputKind, Option<BodyDef>), InputError> {
+    /// The index of the body, what is done to it, and the body itself if it is new.
+    fn resolve(&self, input: Input) -> Result<(usize, InputKind, Option<BodyDef>), InputError> {
         let world = &self.shared.world;
-        let place = |body: BodyId| world.bodies.index_of(body).ok_or(InputError::Unknown(body));
+        let index = |body: BodyId| world.bodies.index_of(body).ok_or(InputError::Unknown(body));
         match input {
             Input::Push { body, impulse, turn } => {
                 let impulse = finite("impulse", impulse)?;
                 let turn = finite("turn", turn)?;
-                Ok((place(body)?, InputKind::Push { impulse, turn }, None))
+                Ok((index(body)?, InputKind::Push { impulse, turn }, None))
             }
             Input::SetVelocity { body, velocity, angular_velocity } => {
                 let v = velocity.map(|v| finite("velocity", v)).transpose()?;
                 let w = angular_velocity.map(|w| finite("angular_velocity", w)).transpose()?;
-                Ok((place(body)?, InputKind::SetVelocity { v, w }, None))
+                Ok((index(body)?, InputKind::SetVelocity { v, w }, None))
             }
-            Input::Despawn { body } => Ok((place(body)?, InputKind::Despawn, None)),
+            Input::Despawn { body } => Ok((index(body)?, InputKind::Despawn, None)),
             Input::Spawn(body) => {
-                let body = self.newcomer(*body)?;
+                let body = self.checked(*body)?;
                 Ok((world.bodies.len(), InputKind::Spawn(body.start), Some(body)))
             }
         }
     }
 
-    fn newcomer(&self, mut body: Body) -> Result<BodyDef, InputError> {
+    /// Checks and compiles a body that is to be spawned.
+    fn checked(&self, mut body: Body) -> Result<BodyDef, InputError> {
         let Shared { template, world, .. } = &*self.shared;
         let next =
             world.bodies.len().checked_sub(1).map_or(0, |last| world.bodies[last].id.0.saturating_add(1));
@@ -237,7 +243,7 @@ impl Inputs {
         let scene = Scene { bodies: vec![body], ..template.clone() };
         scene.validate().map_err(InputError::Body)?;
         let body = body_def(&scene, 0).map_err(InputError::Body)?;
-        // A scene without bodies is divided as if there were balls half a metre in radius.
+        // Cells of a scene without bodies are those of balls with a radius of 0.5 m.
         let largest = world.bodies.at_start().iter().map(|body| body.radius).reduce(f64::max).unwrap_or(0.5);
         let limit_m = LARGER_MAX * largest;
         if body.radius > limit_m {
@@ -247,13 +253,12 @@ impl Inputs {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is whole between any two of its changes.
         lock(&self.shared.state)
     }
 }
 
-/// A run begins: `build` makes it from what is known so far, and from now on inputs go to its sink, until what
-/// is returned beside it is dropped.
+/// Begins a run: `build` makes it from the inputs known so far, and from now on inputs go to its sink, until the guard that
+/// is returned with it is dropped.
 pub(crate) fn open<T>(
     inputs: Option<&Inputs>,
     build: impl FnOnce(&[QueuedInput]) -> (Arc<dyn InputSink>, T),
@@ -268,7 +273,7 @@ pub(crate) fn open<T>(
     Ok((run, Some(Opened(inputs))))
 }
 
-/// Inputs go to a run until this is dropped.
+/// Guard: inputs go to a run until it is dropped.
 pub(crate) struct Opened<'a>(&'a Inputs);
 
 impl Drop for Opened<'_> {

@@ -1,4 +1,4 @@
-//! Where the single-threaded drivers take inputs: they look into it between any two things that happen.
+//! Inputs of executors with one thread, which empty the queue between any two handlers.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -7,7 +7,7 @@ use crate::base::time::Tick;
 use crate::runtime::inputs::{InputError, InputSink, QueuedInput};
 use crate::runtime::shared::Shared;
 
-/// Inputs that have been let in and not been taken yet.
+/// Inputs that have been admitted and not been handled yet.
 pub(crate) struct InputQueue {
     shared: Arc<Shared>,
     state: Mutex<State>,
@@ -16,23 +16,24 @@ pub(crate) struct InputQueue {
 #[derive(Default)]
 struct State {
     is_closed: bool,
-    messages: Vec<(Tick, QueuedInput)>,
+    /// Inputs, each with the tick at which it pins GVT.
+    inputs: Vec<(Tick, QueuedInput)>,
 }
 
 impl InputQueue {
-    /// An empty one.
+    /// An empty queue.
     pub fn new(shared: Arc<Shared>) -> Self {
         InputQueue { shared, state: Mutex::default() }
     }
 
-    /// The run is over.
+    /// Ends the run: inputs are rejected from now on.
     pub fn close(&self) {
         self.lock().is_closed = true;
     }
 
-    /// Takes everything out, each with the tick at which it holds global virtual time.
+    /// Removes and returns all inputs, each with the tick at which it pins GVT.
     pub fn take_all(&self) -> Vec<(Tick, QueuedInput)> {
-        std::mem::take(&mut self.lock().messages)
+        std::mem::take(&mut self.lock().inputs)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -48,7 +49,7 @@ impl InputSink for InputQueue {
         self.shared.gvt.pin(tick).map_err(|gvt| InputError::Committed { tick, gvt })
     }
 
-    fn take(&self, held: Tick, entry: QueuedInput) {
-        self.lock().messages.push((held, entry));
+    fn take(&self, pinned: Tick, entry: QueuedInput) {
+        self.lock().inputs.push((pinned, entry));
     }
 }

@@ -1,4 +1,4 @@
-//! Where the plain loop takes inputs, each at its tick.
+//! Inputs of the sequential executors, each at its tick.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -9,29 +9,30 @@ use crate::runtime::inputs::{InputError, InputSink, QueuedInput};
 /// Inputs that wait for their tick.
 pub(crate) struct TickQueue {
     state: Mutex<State>,
-    let_in: Condvar,
+    /// Signals that a pinned input has arrived.
+    arrived: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// The first tick that has not been acted at.
+    /// The first tick that is not committed.
     now: Tick,
-    /// Somebody is about to let in an input for this tick.
-    held: Option<Tick>,
+    /// An input for this tick is about to arrive.
+    pinned: Option<Tick>,
     entries: Vec<QueuedInput>,
 }
 
 impl TickQueue {
-    /// With inputs that are known from the start.
+    /// A queue with the inputs that are known from the start.
     pub fn new(known: &[QueuedInput]) -> Self {
         let state = State { entries: known.to_vec(), ..State::default() };
-        TickQueue { state: Mutex::new(state), let_in: Condvar::new() }
+        TickQueue { state: Mutex::new(state), arrived: Condvar::new() }
     }
 
-    /// Everything that acts at `tick`, in its order. From now on that tick is settled.
+    /// Removes and returns the inputs for `tick`, in their order. From now on that tick is committed.
     pub fn pass(&self, tick: Tick) -> Vec<QueuedInput> {
-        let is_held = |state: &mut State| state.held.is_some_and(|held| held <= tick);
-        let state = self.let_in.wait_while(self.lock(), is_held);
+        let is_pinned = |state: &mut State| state.pinned.is_some_and(|pinned| pinned <= tick);
+        let state = self.arrived.wait_while(self.lock(), is_pinned);
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         state.now = tick + 1;
         let mut due: Vec<QueuedInput> = state.entries.extract_if(.., |entry| entry.tick <= tick).collect();
@@ -50,14 +51,14 @@ impl InputSink for TickQueue {
         if tick < state.now {
             return Err(InputError::Committed { tick, gvt: state.now });
         }
-        state.held = Some(tick);
+        state.pinned = Some(tick);
         Ok(tick)
     }
 
     fn take(&self, _: Tick, entry: QueuedInput) {
         let mut state = self.lock();
-        state.held = None;
+        state.pinned = None;
         state.entries.push(entry);
-        self.let_in.notify_all();
+        self.arrived.notify_all();
     }
 }
