@@ -58,7 +58,7 @@ fn every_setting_commits_the_reference() {
             turn += 1;
             let at = turn as usize;
             let tuning = Tuning {
-                window: WINDOWS[at % 4],
+                window_ticks: WINDOWS[at % 4],
                 buckets: BUCKETS[(at + at / 4) % 4],
                 cluster: CLUSTERS[at % 3],
                 ..Tuning::default()
@@ -77,8 +77,12 @@ fn crowded_scenes_commit_the_reference_in_any_order() {
         for seed in first..first + seeds {
             let cluster = CLUSTERS[seed as usize % 2];
             for (window, contact_window) in [(16, 1), (64, 3)] {
-                let tuning =
-                    Tuning { window, contact_window: Some(contact_window), cluster, ..Tuning::default() };
+                let tuning = Tuning {
+                    window_ticks: window,
+                    contact_window_ticks: Some(contact_window),
+                    cluster,
+                    ..Tuning::default()
+                };
                 check(golden, &reference, &tuning, Order::Adversarial(seed));
             }
         }

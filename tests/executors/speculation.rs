@@ -43,7 +43,12 @@ fn replay() {
 
 /// Orders and tunings that have little in common.
 fn ways() -> Vec<(Tuning, Order)> {
-    let tuning = |window, cluster| Tuning { window, cluster, contact_window: Some(2), ..Tuning::default() };
+    let tuning = |window: u64, cluster: u32| Tuning {
+        window_ticks: window,
+        cluster,
+        contact_window_ticks: Some(2),
+        ..Tuning::default()
+    };
     let mut ways = vec![(tuning(1, 1), Order::Sensible), (tuning(1024, 1000), Order::Sensible)];
     ways.extend(
         (0..6)
@@ -129,7 +134,7 @@ fn memory_does_not_grow_with_time() {
         run_watched(job, Order::Sensible, &mut watch, go_on).expect("the run goes well");
         // At worst everybody is held and runs a whole window ahead, tick by tick; a ball covers few cells; and
         // flights may wait for the next frame, or for the log to be cleared between frames.
-        let segments = 30 * (tuning.window as usize + 4);
+        let segments = 30 * (tuning.window_ticks as usize + 4);
         let bounds = [segments, 27 * segments, segments + 30 * 256];
         println!("segments, entries and flights: {most:?} of {bounds:?}; the run has {} ticks", 8 * 240);
         assert!((0..3).all(|at| most[at] <= bounds[at]), "{most:?} of {bounds:?}");

@@ -53,7 +53,12 @@ fn every_scenario_on_any_number_of_cores() {
         let buckets = [1, 7, 64, 4096][(at / 2) % 4];
         let cluster = if golden.scenario == "pyramid" { 32 } else { [1, 4, 32][(at / 3) % 3] };
         let adaptive = at % 2 == 0;
-        assert_same(&scene, &reference, cores, Tuning { window, buckets, cluster, adaptive, ..usual });
+        assert_same(
+            &scene,
+            &reference,
+            cores,
+            Tuning { window_ticks: window, buckets, cluster, adaptive, ..usual },
+        );
         // Bodies that keep touching come together, whatever else they do.
         for cores in [1, 2] {
             assert_same(&scene, &reference, cores, Tuning { cluster: 0, adaptive, ..usual });
