@@ -95,7 +95,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Prepares a run on `cores` cores: what is shared, and the entities of all bodies that are in the world or whose spawn
+    /// Prepares a run on `cores` cores: what is shared, and the entities of all bodies that are in the world or with a spawn that
     /// is among the `known` inputs.
     pub(crate) fn new(
         model: &RigidModel,
@@ -183,8 +183,7 @@ impl Shared {
                 continue;
             }
             let home_entity = self.home_entity(entry.input.body).0 as usize;
-            let entity = entities[home_entity].clone();
-            entities[home_entity] = entity.with_input(entry.tick, entry.number, entry.input);
+            entities[home_entity].add_known_input(entry.tick, entry.number, entry.input);
         }
         entities
     }

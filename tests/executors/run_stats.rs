@@ -64,7 +64,7 @@ fn counts_agree_on_actors() {
         match lane {
             Lane::Shared => assert_eq!(messages.of_table(), 0),
             Lane::Actors => {
-                // The last may still be on their way when everybody is done.
+                // The last may still be on their way when all entities are done.
                 assert!(messages.unlocks > 0 && messages.unlocks <= messages.table_requests, "{messages:?}");
                 assert!(messages.table_replies >= stats.steps, "void plans are answered too");
                 assert!(messages.table_requests >= messages.table_replies);

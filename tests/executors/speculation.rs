@@ -88,7 +88,7 @@ fn a_run_of_no_ticks_and_a_lonely_body() {
 }
 
 /// A ring stuck in a mesh bounces without effect, grows duller, and bounces again: whether it does must not depend on
-/// whether somebody elsewhere is still bouncing.
+/// whether a pair elsewhere is still bouncing.
 #[test]
 fn a_bounce_without_effect_is_still_a_bounce() {
     let recipe: Recipe = "Clutter 4782956025213766632 11 5 1 none 1 0.5 1 false sensible".parse().unwrap();
@@ -132,7 +132,7 @@ fn memory_does_not_grow_with_time() {
         let job = Job { model: &model, tuning: &tuning, inputs: None };
         let go_on = &mut |_| ControlFlow::Continue(());
         run_watched(job, Order::Sensible, &mut watch, go_on).expect("the run goes well");
-        // At worst everybody is held and runs a whole window ahead, tick by tick; a ball covers few cells; and
+        // At worst every body is held and runs a whole window ahead, tick by tick; a ball covers few cells; and
         // flights may wait for the next frame, or for the log to be cleared between frames.
         let segments = 30 * (tuning.window_ticks as usize + 4);
         let bounds = [segments, 27 * segments, segments + 30 * 256];

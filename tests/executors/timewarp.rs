@@ -69,7 +69,7 @@ fn every_scenario_on_any_number_of_cores() {
     }
 }
 
-/// While a request travels, its sender may be told something that makes the plan void. Who has met the void tracks
+/// While a request travels, its sender may be told something that makes the plan void. An entity that has found the void tracks
 /// in the meantime must not take them for the ones that replace them.
 #[test]
 fn a_void_plan_is_not_mistaken_for_its_successor() {
@@ -111,7 +111,7 @@ fn every_step_can_be_taken_back_and_repeated() {
     }
 }
 
-/// A user who has seen enough gets what was committed so far, and the actors go home.
+/// A caller that has seen enough gets what was committed so far, and the actors stop.
 #[test]
 fn a_run_can_be_ended_at_any_frame() {
     let scene = scene_of(&GOLDEN[1], 1000);

@@ -1,5 +1,5 @@
 //! Runs a scene by speculation and compares every frame and the tally with the reference, while watching that
-//! the promises of the protocol hold at every input.
+//! the promises of the protocol hold at every moment.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -9,7 +9,7 @@ use anachron::{Report, Simulation, SyncMode};
 /// Standard gravity of the scenes here, m/s².
 pub const G: f64 = 9.81;
 
-/// A scene whose default material has this friction and restitution.
+/// A scene with a default material of this friction and restitution.
 pub fn scene(friction: f64, restitution: f64) -> Scene {
     let mut scene = Scene::default();
     let material = Material { friction, restitution, ..Material::default() };
