@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use anachron::internals::base::math::{Vec3, rotation_exp};
 use anachron::internals::base::state::BodyState;
-use anachron::internals::physics::collision::kernels::{Placed, contact};
-use anachron::internals::physics::local_solver::{
-    ContactConstraint, ContactPairs, LocalSolver, PairCache, Partner, SolverBody, SolverMass,
+use anachron::internals::physics::collision::kernels::{Manifold, Placed, contact};
+use anachron::internals::physics::contact::{
+    ContactModel, ContactPair, PairCache, PairInput, Partner, SolverBody,
 };
+use anachron::internals::physics::local_solver::{GhostState, LocalSolver};
 use anachron::internals::physics::shape::Cuboid;
 use anachron::internals::physics::{
-    Flight, Shape, World, first_static_touch, first_touch, touching, touching_static,
+    Flight, Shape, StaticDef, World, first_static_touch, first_touch, touching, touching_static,
 };
 use anachron::scenarios::{Request, build};
 use anachron::scene::{self, Body, Scene, StaticObject};
@@ -104,20 +105,24 @@ fn response(criterion: &mut Criterion) {
         let simulation = Simulation::new(&build("stack", &request).expect("the scenario exists"));
         let simulation = simulation.expect("the scenario is valid").sync(SyncMode::Sequential);
         let world = simulation.world();
-        let (bodies, pairs) = settled(&simulation);
-        let mut solver = LocalSolver::default();
+        let (bodies, contacts, caches) = settled(&simulation);
         criterion.bench_function(&format!("response/one tick of a resting stack of 10, {shape}"), |bench| {
             bench.iter_batched_ref(
-                || pairs.clone(),
-                |pairs| solver.respond(world, &bodies, pairs),
+                || prepared(world, &bodies, &contacts, &caches),
+                |solver| solver.solve(world, &bodies, &[]),
                 BatchSize::SmallInput,
             );
         });
     }
 }
 
-/// All touches at the end of a run, each with the memory of a tick of rest.
-fn settled(simulation: &Simulation) -> (Vec<SolverBody<'_>>, ContactPairs) {
+type TickBody<'a> = SolverBody<'a, GhostState>;
+
+/// A pair in contact, with its static side and its contact points.
+type Contact<'a> = (ContactPair, Option<&'a StaticDef>, Manifold);
+
+/// All contacts at the end of a run, with their caches after 20 ticks of rest.
+fn settled(simulation: &Simulation) -> (Vec<TickBody<'_>>, Vec<Contact<'_>>, Vec<PairCache>) {
     let mut states: Vec<BodyState> = Vec::new();
     let run = simulation.run(|frame| {
         states = frame.bodies.iter().map(|(_, state)| *state).collect();
@@ -125,54 +130,47 @@ fn settled(simulation: &Simulation) -> (Vec<SolverBody<'_>>, ContactPairs) {
     });
     run.expect("the run finishes");
     let world = simulation.world();
-    let bodies: Vec<_> =
+    let bodies: Vec<TickBody> =
         world.bodies.iter().zip(&states).map(|(body, state)| SolverBody::new(body, *state)).collect();
-    let cold = touches(world, &bodies, &[]);
-    let mut warm = cold.clone();
+    let contacts = find_contacts(world, &bodies);
+    let mut caches = Vec::new();
     for _ in 0..20 {
-        LocalSolver::default().respond(world, &bodies, &mut warm);
-        let memories: Vec<PairCache> = (0..warm.list().len()).map(|at| warm.touch(at).memory()).collect();
-        warm = touches(world, &bodies, &memories);
+        let mut solver = prepared(world, &bodies, &contacts, &caches);
+        solver.solve(world, &bodies, &[]);
+        caches = (0..solver.pair_count()).map(|at| solver.cache(at)).collect();
     }
-    assert!(warm.list().len() >= world.bodies.len(), "a resting stack touches from top to bottom");
-    (bodies, warm)
+    assert!(contacts.len() >= world.bodies.len(), "a resting stack touches from top to bottom");
+    (bodies, contacts, caches)
+}
+
+/// A solver that is ready to solve a tick.
+fn prepared(world: &World, bodies: &[TickBody], contacts: &[Contact], caches: &[PairCache]) -> LocalSolver {
+    let mut solver = LocalSolver::default();
+    let input = |at: usize| {
+        let (_, fixed, manifold) = &contacts[at];
+        PairInput { manifold, fixed: *fixed, cache: caches.get(at) }
+    };
+    solver.prepare(world, bodies, contacts.len(), |at| contacts[at].0, input);
+    solver
 }
 
 /// What touches among the bodies: pairs of bodies, then static geometry.
-fn touches(world: &World, bodies: &[SolverBody], memories: &[PairCache]) -> ContactPairs {
-    let nothing = PairCache::default();
-    let mut pairs = ContactPairs::default();
+fn find_contacts<'a>(world: &'a World, bodies: &[TickBody]) -> Vec<Contact<'a>> {
+    let mut contacts = Vec::new();
     for (a, first) in bodies.iter().enumerate() {
         for (b, second) in bodies.iter().enumerate().skip(a + 1) {
             let manifold = touching(&world.rule, first.body, &first.state, second.body, &second.state);
-            if let Some(manifold) = manifold {
-                let surface = first.body.surface.combined(&second.body.surface);
-                let memory = memories.get(pairs.list().len()).unwrap_or(&nothing);
-                let touch = ContactConstraint::new(
-                    &manifold,
-                    surface,
-                    &first.mass,
-                    &second.mass,
-                    memory,
-                    &world.rule,
-                );
-                let with = Partner::Body(second.body.id);
-                pairs.push(bodies, &world.rule, (a as u32, Some(b as u32), with), touch);
-            }
+            let partner = Partner::Body(second.body.id);
+            let pair = ContactPair { a: a as u32, b: Some(b as u32), partner };
+            contacts.extend(manifold.map(|manifold| (pair, None, manifold)));
         }
     }
     for (a, first) in bodies.iter().enumerate() {
         for object in &world.statics {
-            if let Some(manifold) = touching_static(&world.rule, first.body, &first.state, object) {
-                let surface = first.body.surface.combined(&object.surface);
-                let memory = memories.get(pairs.list().len()).unwrap_or(&nothing);
-                let fixed = SolverMass::fixed(object.x);
-                let touch =
-                    ContactConstraint::new(&manifold, surface, &first.mass, &fixed, memory, &world.rule);
-                let with = Partner::Static(object.id);
-                pairs.push(bodies, &world.rule, (a as u32, None, with), touch);
-            }
+            let manifold = touching_static(&world.rule, first.body, &first.state, object);
+            let pair = ContactPair { a: a as u32, b: None, partner: Partner::Static(object.id) };
+            contacts.extend(manifold.map(|manifold| (pair, Some(object), manifold)));
         }
     }
-    pairs
+    contacts
 }

@@ -1,10 +1,11 @@
-//! The definition of the result: for each tick evaluate all bodies, find what touches, respond, go on.
+//! The definition of the result: at every tick evaluate all bodies, find what touches, solve the contacts, go on.
 //!
-//! No cleverness, and never optimised beyond being linear in the number of bodies. Every other executor must
-//! commit exactly these frames.
+//! A plain loop, never optimised beyond being linear in the number of bodies. Every other executor must commit exactly
+//! these frames.
 //!
-//! With a bridge some bodies are in groups (`src/executor/groups.rs`). What bodies of a group do to each other and to
-//! static geometry is not found here: others push them by the response as usual, then the group is solved as a whole.
+//! With islands some bodies are solved together (`src/executor/sequential_islands.rs`). Contacts inside an island, and
+//! those of an island with static geometry, are not found here: other bodies push its bodies through the contact model
+//! as usual, then the island is solved as a whole.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -17,16 +18,30 @@ use crate::executor::sequential_islands::SequentialIslands;
 use crate::executor::{RunError, Tally};
 use crate::islands::{IslandModel, KnownPair, static_partner};
 use crate::physics::collision::broad_phase::Grid;
-use crate::physics::local_solver::{
-    ContactConstraint, ContactPairs, LocalSolver, PairCache, Partner, SolverBody, SolverMass,
-};
-use crate::physics::{Flight, FlightCursor, InputKind, World, touching, touching_static};
-use crate::rigid::RigidModel;
+use crate::physics::collision::kernels::Manifold;
+use crate::physics::contact::{ContactModel, ContactPair, PairInput, Partner, SolverBody};
+use crate::physics::{Flight, FlightCursor, InputKind, StaticDef, World, touching, touching_static};
+use crate::rigid::{Local, RigidModel};
 use crate::runtime::inputs::tick_queue::TickQueue;
 use crate::runtime::inputs::{self, Inputs, QueuedInput};
 
-/// Who touches whom: the place of a body in the world's list, and its partner.
+/// What a pair keeps from tick to tick.
+type PairCache = <Local as ContactModel>::Cache;
+
+/// A pair in contact: the index of a body in the world's list, and its partner.
 type PairKey = (u32, Partner);
+
+/// A pair in contact at this tick, before it is solved.
+struct FoundContact<'a> {
+    key: PairKey,
+    /// Its sides, as indices of solver bodies.
+    pair: ContactPair,
+    /// The second side, if it is static geometry.
+    fixed: Option<&'a StaticDef>,
+    manifold: Manifold,
+    /// Index of its cache of the tick before.
+    cache: Option<usize>,
+}
 
 /// Runs the world to its last tick, or until `sink` breaks.
 pub fn run(
@@ -45,7 +60,7 @@ pub fn run(
             break;
         }
         run.begin_groups(tick);
-        run.find_touches();
+        run.find_contacts();
         if tick < world.time.last_tick {
             run.respond(tick);
             run.act(tick, &tick_queue.pass(tick));
@@ -57,26 +72,24 @@ pub fn run(
 
 struct Run<'a> {
     world: &'a World,
-    /// How every body flies; nothing for who is not there.
+    /// The flight of every body; `None` for a body that is not present.
     flights: Vec<Option<FlightCursor>>,
     states: Vec<BodyState>,
-    /// Places of the bodies that are there, ascending, with their positions and radii.
+    /// Indices of the bodies that are present, ascending, with their positions and radii.
     present: Vec<u32>,
     positions: Vec<Vec3>,
     radii: Vec<f64>,
     grid: Grid,
-    /// Bodies that touch something at this tick, and the place of every body among them.
-    bodies: Vec<SolverBody<'a>>,
-    arbiters_of: Vec<Option<u32>>,
-    /// What touches at this tick, and who: pairs of bodies in order, then touches with static geometry in order.
-    pairs: ContactPairs,
-    pair_keys: Vec<PairKey>,
-    /// What touched pairs remember from the tick before, in the same order.
-    memories: Vec<(PairKey, PairCache)>,
-    /// The same of the tick before, once those of this tick are being found.
+    /// Bodies in contact at this tick, and the index of every body of the world among them.
+    bodies: Vec<SolverBody<'a, <Local as ContactModel>::Ghost>>,
+    solver_index: Vec<Option<u32>>,
+    /// What touches at this tick: pairs of bodies in order, then contacts with static geometry in order.
+    found: Vec<FoundContact<'a>>,
+    /// The caches of this tick, and those of the tick before, in the same order.
+    caches: Vec<(PairKey, PairCache)>,
     former: Vec<(PairKey, PairCache)>,
     groups: Option<SequentialIslands<'a>>,
-    solver: LocalSolver,
+    model: Local,
     tally: Tally,
 }
 
@@ -93,44 +106,43 @@ impl<'a> Run<'a> {
             radii: Vec::new(),
             grid: Grid::default(),
             bodies: Vec::new(),
-            arbiters_of: vec![None; bodies.len()],
-            pairs: ContactPairs::default(),
-            pair_keys: Vec::new(),
-            memories: Vec::new(),
+            solver_index: vec![None; bodies.len()],
+            found: Vec::new(),
+            caches: Vec::new(),
             former: Vec::new(),
             groups: islands.map(|islands| SequentialIslands::new(world, islands)),
-            solver: LocalSolver::default(),
+            model: Local::default(),
             tally: Tally::default(),
         };
-        run.take_roll();
+        run.list_present();
         run
     }
 
-    /// Who is there.
-    fn take_roll(&mut self) {
-        let present = (0..self.flights.len() as u32).filter(|place| self.flights[*place as usize].is_some());
+    /// Lists the bodies that are present.
+    fn list_present(&mut self) {
+        let present = (0..self.flights.len() as u32).filter(|body| self.flights[*body as usize].is_some());
         self.present = present.collect();
-        self.radii = self.present.iter().map(|place| self.world.bodies[*place as usize].radius).collect();
+        self.radii = self.present.iter().map(|body| self.world.bodies[*body as usize].radius).collect();
     }
 
-    /// The state of every body at `tick`.
+    /// Computes the state of every body at `tick`.
     fn evaluate(&mut self, tick: Tick) -> Result<(), RunError> {
         self.positions.clear();
-        for place in self.present.iter().map(|place| *place as usize) {
-            let Some(flight) = &mut self.flights[place] else { continue };
-            let body = &self.world.bodies[place];
+        for at in self.present.iter().map(|body| *body as usize) {
+            let Some(flight) = &mut self.flights[at] else { continue };
+            let body = &self.world.bodies[at];
             let state = flight.state_at(self.world, body, tick);
             if !state.is_finite() {
                 return Err(RunError::not_finite(body.id, tick));
             }
-            self.states[place] = state;
+            self.states[at] = state;
             self.positions.push(state.x);
         }
         Ok(())
     }
 
     fn frame(&self, tick: Tick) -> Frame {
-        let state = |place: &u32| (self.world.bodies[*place as usize].id, self.states[*place as usize]);
+        let state = |body: &u32| (self.world.bodies[*body as usize].id, self.states[*body as usize]);
         Frame {
             index: tick / u64::from(self.world.time.ticks_per_frame),
             tick,
@@ -145,162 +157,159 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Everything that touches at this tick, with what it remembers from the tick before.
-    fn find_touches(&mut self) {
+    /// Finds everything that touches at this tick.
+    fn find_contacts(&mut self) {
         self.bodies.clear();
-        self.arbiters_of.fill(None);
-        self.pairs.clear();
-        self.pair_keys.clear();
-        let world = self.world;
-        let memories = std::mem::take(&mut self.memories);
-        let mut known = Recall { memories: &memories, at: 0 };
+        self.solver_index.fill(None);
+        self.found.clear();
+        std::mem::swap(&mut self.former, &mut self.caches);
         let groups = self.groups.take();
         let mut grid = std::mem::take(&mut self.grid);
-        for &(a, b) in grid.pairs(&self.positions, &self.radii, world.rule.broad_margin_m) {
+        let mut cursor = 0;
+        for &(a, b) in grid.pairs(&self.positions, &self.radii, self.world.rule.broad_margin_m) {
             let (a, b) = (self.present[a as usize], self.present[b as usize]);
-            if groups.as_ref().is_some_and(|groups| groups.are_together(a, b)) {
-                continue;
-            }
-            let (body_a, body_b) = (&world.bodies[a as usize], &world.bodies[b as usize]);
-            let (state_a, state_b) = (&self.states[a as usize], &self.states[b as usize]);
-            if let Some(manifold) = touching(&world.rule, body_a, state_a, body_b, state_b) {
-                let pair = (a, Partner::Body(body_b.id));
-                let memory = known.recall(pair, &mut self.tally);
-                let (a, b) = (self.seat(a), self.seat(b));
-                let sides = (&self.bodies[a as usize].mass, &self.bodies[b as usize].mass);
-                let surface = body_a.surface.combined(&body_b.surface);
-                let touch =
-                    ContactConstraint::new(&manifold, surface, sides.0, sides.1, &memory, &world.rule);
-                self.pairs.push(&self.bodies, &world.rule, (a, Some(b), pair.1), touch);
-                self.pair_keys.push(pair);
+            if !groups.as_ref().is_some_and(|groups| groups.are_together(a, b)) {
+                self.find_between(a, b, &mut cursor);
             }
         }
         self.grid = grid;
         let mut near = Vec::new();
         for at in 0..self.present.len() {
-            let place = self.present[at] as usize;
-            if groups.as_ref().is_some_and(|groups| groups.has(place as u32)) {
-                continue;
-            }
-            let (body, state) = (&world.bodies[place], self.states[place]);
-            let bounds = body.shape.aabb(state.x, &state.q).grown(world.rule.broad_margin_m);
-            world.static_bvh.near(&bounds, &mut near);
-            for object in near.iter().map(|at| &world.statics[*at as usize]) {
-                if let Some(manifold) = touching_static(&world.rule, body, &state, object) {
-                    let pair = (place as u32, Partner::Static(object.id));
-                    let memory = known.recall(pair, &mut self.tally);
-                    let a = self.seat(place as u32);
-                    let (side, fixed) = (&self.bodies[a as usize].mass, SolverMass::fixed(object.x));
-                    let surface = body.surface.combined(&object.surface);
-                    let touch =
-                        ContactConstraint::new(&manifold, surface, side, &fixed, &memory, &world.rule);
-                    self.pairs.push(&self.bodies, &world.rule, (a, None, pair.1), touch);
-                    self.pair_keys.push(pair);
-                }
+            let body = self.present[at];
+            if !groups.as_ref().is_some_and(|groups| groups.has(body)) {
+                self.find_with_statics(body, &mut near, &mut cursor);
             }
         }
-        (self.groups, self.former) = (groups, memories);
-        self.tally.contact_ticks += self.pairs.list().len() as u64;
-        for pair in self.pairs.list() {
-            self.tally.max_overlap_m = self.tally.max_overlap_m.max(-pair.gap);
+        self.groups = groups;
+        self.tally.contact_ticks += self.found.len() as u64;
+        for contact in &self.found {
+            self.tally.max_overlap_m = self.tally.max_overlap_m.max(-contact.manifold.gap());
         }
     }
 
-    /// The place of a body among those that touch something.
-    fn seat(&mut self, body: u32) -> u32 {
-        let place = body as usize;
-        *self.arbiters_of[place].get_or_insert_with(|| {
-            self.bodies.push(SolverBody::new(&self.world.bodies[place], self.states[place]));
+    /// Finds the contact of two bodies.
+    fn find_between(&mut self, a: u32, b: u32, cursor: &mut usize) {
+        let world = self.world;
+        let (body_a, body_b) = (&world.bodies[a as usize], &world.bodies[b as usize]);
+        let (state_a, state_b) = (&self.states[a as usize], &self.states[b as usize]);
+        if let Some(manifold) = touching(&world.rule, body_a, state_a, body_b, state_b) {
+            let partner = Partner::Body(body_b.id);
+            let pair = ContactPair { a: self.solver_body(a), b: Some(self.solver_body(b)), partner };
+            self.add_contact((a, partner), pair, None, manifold, cursor);
+        }
+    }
+
+    /// Finds the contacts of a body with static geometry. `near` is scratch space.
+    fn find_with_statics(&mut self, body: u32, near: &mut Vec<u32>, cursor: &mut usize) {
+        let world = self.world;
+        let (def, state) = (&world.bodies[body as usize], self.states[body as usize]);
+        let bounds = def.shape.aabb(state.x, &state.q).grown(world.rule.broad_margin_m);
+        world.static_bvh.near(&bounds, near);
+        for object in near.iter().map(|at| &world.statics[*at as usize]) {
+            if let Some(manifold) = touching_static(&world.rule, def, &state, object) {
+                let partner = Partner::Static(object.id);
+                let pair = ContactPair { a: self.solver_body(body), b: None, partner };
+                self.add_contact((body, partner), pair, Some(object), manifold, cursor);
+            }
+        }
+    }
+
+    /// Adds a contact, and looks up its cache. Contacts come in the order of the caches, so `cursor` only moves on.
+    fn add_contact(
+        &mut self,
+        key: PairKey,
+        pair: ContactPair,
+        fixed: Option<&'a StaticDef>,
+        manifold: Manifold,
+        cursor: &mut usize,
+    ) {
+        while self.former.get(*cursor).is_some_and(|(known, _)| is_before(known, &key)) {
+            *cursor += 1;
+        }
+        let cache = self.former.get(*cursor).is_some_and(|(known, _)| *known == key).then_some(*cursor);
+        self.tally.contacts += u64::from(cache.is_none());
+        self.found.push(FoundContact { key, pair, fixed, manifold, cache });
+    }
+
+    /// The index of a body among the bodies in contact.
+    fn solver_body(&mut self, body: u32) -> u32 {
+        let at = body as usize;
+        *self.solver_index[at].get_or_insert_with(|| {
+            self.bodies.push(SolverBody::new(&self.world.bodies[at], self.states[at]));
             self.bodies.len() as u32 - 1
         })
     }
 
-    /// Lets what touches act, and starts new flights.
+    /// Solves all contacts, and starts new flights.
     fn respond(&mut self, tick: Tick) {
-        self.solver.respond(self.world, &self.bodies, &mut self.pairs);
-        for (body, seat) in self.arbiters_of.iter().enumerate() {
-            if let Some(seat) = seat.map(|seat| seat as usize) {
-                let solver_body = &self.bodies[seat];
-                let flight = self.solver.onward(self.world, tick, seat, solver_body, &self.pairs);
+        let (found, former) = (&self.found, &self.former);
+        let input = |at: usize| {
+            let FoundContact { fixed, manifold, cache, .. } = &found[at];
+            PairInput { manifold, fixed: *fixed, cache: cache.map(|at| &former[at].1) }
+        };
+        self.model.prepare(self.world, &self.bodies, found.len(), |at| found[at].pair, input);
+        self.model.solve(self.world, &self.bodies, &[]);
+        for (body, index) in self.solver_index.iter().enumerate() {
+            if let Some(index) = index.map(|index| index as usize) {
+                let flight = self.model.flight(self.world, tick, index, &self.bodies[index]);
                 self.flights[body] = Some(FlightCursor::new(flight));
             }
         }
         self.advance_groups(tick);
-        self.memories.clear();
-        let memory = |(at, pair): (usize, &PairKey)| (*pair, self.pairs.touch(at).memory());
-        self.memories.extend(self.pair_keys.iter().enumerate().map(memory));
+        self.caches.clear();
+        let cache = |(at, contact): (usize, &FoundContact)| (contact.key, self.model.cache(at));
+        self.caches.extend(self.found.iter().enumerate().map(cache));
     }
 
-    /// Lets groups go on from where others have pushed their bodies.
+    /// Advances islands from the states into which other bodies have pushed their bodies.
     fn advance_groups(&mut self, tick: Tick) {
         let Some(groups) = &mut self.groups else { return };
         let world = self.world;
         let mut pushed = self.states.clone();
-        for (body, seat) in self.arbiters_of.iter().enumerate() {
-            if let Some(seat) = seat.map(|seat| seat as usize) {
-                pushed[body] = self.solver.pushed(world, seat, &self.bodies[seat]);
+        for (body, index) in self.solver_index.iter().enumerate() {
+            if let Some(index) = index.map(|index| index as usize) {
+                pushed[body] = self.model.pushed_state(world, index, &self.bodies[index]);
             }
         }
         let partner = |partner: &Partner| match partner {
-            Partner::Body(id) => world.bodies.index_of(*id).map(|index| index as u32),
+            Partner::Body(id) => world.bodies.index_of(*id).map(|body| body as u32),
             Partner::Static(id) => static_partner(world, id.0),
         };
         let former = &self.former;
         let pairs = || -> Vec<KnownPair> {
-            former.iter().filter_map(|((a, with), memory)| Some(((*a, partner(with)?), memory))).collect()
+            former.iter().filter_map(|((a, with), cache)| Some(((*a, partner(with)?), cache))).collect()
         };
         let flights = &mut self.flights;
-        groups.advance(&pushed, pairs, &mut self.tally, |place, origin| {
-            flights[place as usize] = Some(FlightCursor::new(Flight { since: tick + 1, origin }));
+        groups.advance(&pushed, pairs, &mut self.tally, |body, origin| {
+            flights[body as usize] = Some(FlightCursor::new(Flight { since: tick + 1, origin }));
         });
     }
 
-    /// Lets those outside act.
+    /// Applies the inputs of a tick.
     fn act(&mut self, tick: Tick, entries: &[QueuedInput]) {
         for entry in entries {
             let (body, kind) = (entry.input.body, &entry.input.kind);
-            let place = body as usize;
-            if self.flights.len() <= place {
-                self.flights.resize(place + 1, None);
-                self.states.resize(place + 1, BodyState::at_rest(Vec3::zeros()));
-                self.arbiters_of.resize(place + 1, None);
+            let at = body as usize;
+            if self.flights.len() <= at {
+                self.flights.resize(at + 1, None);
+                self.states.resize(at + 1, BodyState::at_rest(Vec3::zeros()));
+                self.solver_index.resize(at + 1, None);
             }
-            self.flights[place] = match (&self.flights[place], kind) {
+            self.flights[at] = match (&self.flights[at], kind) {
                 (Some(onward), kind) => self.world.acted_on(tick, body, onward.flight(), kind),
                 (None, InputKind::Spawn(state)) => Some(Flight { since: tick, origin: *state }),
-                (None, _) => None,
+                (None, InputKind::Push { .. } | InputKind::SetVelocity { .. } | InputKind::Despawn) => None,
             }
             .map(FlightCursor::new);
         }
         if entries.iter().any(|entry| matches!(entry.input.kind, InputKind::Spawn(_) | InputKind::Despawn)) {
-            self.take_roll();
+            self.list_present();
         }
     }
 }
 
-/// Looks up memories of pairs that come in the order of the list.
-struct Recall<'a> {
-    memories: &'a [(PairKey, PairCache)],
-    at: usize,
-}
-
-impl Recall<'_> {
-    fn recall(&mut self, pair: PairKey, tally: &mut Tally) -> PairCache {
-        while self.memories.get(self.at).is_some_and(|(known, _)| in_order(known, &pair)) {
-            self.at += 1;
-        }
-        match self.memories.get(self.at) {
-            Some((known, memory)) if *known == pair => memory.clone(),
-            _ => {
-                tally.contacts += 1;
-                PairCache::default()
-            }
-        }
-    }
-}
-
-/// Whether `a` stands before `b` in the list: pairs of bodies first, then touches with static geometry.
-fn in_order(a: &PairKey, b: &PairKey) -> bool {
+/// Whether `a` comes before `b` in the list of caches: pairs of bodies first, then contacts with static geometry.
+fn is_before(a: &PairKey, b: &PairKey) -> bool {
     let is_static = |pair: &PairKey| matches!(pair.1, Partner::Static(_));
     (is_static(a), a) < (is_static(b), b)
 }

@@ -132,7 +132,8 @@ impl Links {
         }
         match delivery {
             Delivery::Bytes { bytes, .. } => {
-                Delivery::Message(codec::decode(&bytes).expect("invariant: what was encoded can be decoded"))
+                let decoded = codec::decode(&self.shared.model, &bytes);
+                Delivery::Message(decoded.expect("invariant: what was encoded can be decoded"))
             }
             other => other,
         }
@@ -164,7 +165,7 @@ impl Shell<RigidModel> for LinksShell<'_> {
             Some(_) => Delivery::Message(message),
             None => {
                 let is_ack = matches!(message, Message::Ack { .. });
-                Delivery::Bytes { bytes: codec::encode(&message), is_ack }
+                Delivery::Bytes { bytes: codec::encode(&self.links.shared.model, &message), is_ack }
             }
         };
         self.links.send(self.id, to, delivery);

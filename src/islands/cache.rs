@@ -19,6 +19,15 @@ pub enum ContactCache {
 }
 
 impl ContactCache {
+    /// Gives every body that it names another number.
+    pub(crate) fn rename_bodies(&mut self, rename: &mut dyn FnMut(u32) -> u32) {
+        match self {
+            // A pair is named by the key of its cache.
+            ContactCache::Pair(_) => {}
+            ContactCache::Island(cache) => Arc::make_mut(cache).rename_bodies(rename),
+        }
+    }
+
     /// The cache of a pair, if this is one.
     pub fn pair(&self) -> Option<&PairCache> {
         match self {
@@ -57,6 +66,18 @@ pub(crate) fn static_partner(world: &World, id: u32) -> Option<u32> {
 }
 
 impl IslandCache {
+    fn rename_bodies(&mut self, rename: &mut dyn FnMut(u32) -> u32) {
+        self.members.iter_mut().for_each(|body| *body = rename(*body));
+        for impulses in &mut self.impulses {
+            for point in &mut Arc::make_mut(impulses).points {
+                point.pair.0 = rename(point.pair.0);
+                if point.pair.1 < IslandContact::STATIC {
+                    point.pair.1 = rename(point.pair.1);
+                }
+            }
+        }
+    }
+
     /// The cache that an island starts a tick with. `of` returns the cache of the island that a body was in at the tick
     /// before; `pairs` are the pairs that were under the local solver then. If membership has not changed, the cache is
     /// used as it is. Otherwise the impulses of all pairs within the new island are gathered.

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::fault::Fault;
 use crate::base::aabb::Aabb;
+use crate::base::ids::BodyId;
 use crate::base::time::Tick;
 
 /// Index of a body in the world's list.
@@ -56,6 +57,22 @@ pub trait Dynamics: Sized {
     /// Whether two ghost states are equal to the bit.
     fn same_ghost(a: &Self::Ghost, b: &Self::Ghost) -> bool;
 
+    /// The id of a body, which means the same in every process.
+    fn body_id(&self, body: BodyIndex) -> BodyId {
+        BodyId(body)
+    }
+
+    /// The index of a body in this process.
+    fn body_index(&self, id: BodyId) -> Option<BodyIndex> {
+        Some(id.0)
+    }
+
+    /// Gives every body that a cache names another number. Nothing to do where caches name none.
+    fn rename_in_cache(_cache: &mut Self::Cache, _rename: &mut dyn FnMut(BodyIndex) -> BodyIndex) {}
+
+    /// Gives the target of an input another number. Nothing to do where ids are indices.
+    fn rename_in_input(_input: &mut Self::Input, _rename: &mut dyn FnMut(BodyIndex) -> BodyIndex) {}
+
     /// Radius of a ball about a body's centre that holds it, with the margin of touching.
     fn radius(&self, body: BodyIndex) -> f64;
 
@@ -81,7 +98,7 @@ pub trait Dynamics: Sized {
     fn target(input: &Self::Input) -> BodyIndex;
 
     /// Applies inputs to a cluster, in their order, on the way from `tick` to the next, after its contacts have acted.
-    /// An input whose target is not in the cluster does nothing, unless it spawns the body. Keeps the cluster in
+    /// An input for a body that is not in the cluster does nothing, unless it spawns the body. Keeps the cluster in
     /// ascending order, and returns what has changed: `None` for a body that does not exist any more.
     fn apply_inputs(
         &self,

@@ -1,6 +1,6 @@
 //! Deliberate faults (mutants), so that the checks can be checked: each is a mistake that this protocol invites.
 //!
-//! Only a world whose [`Dynamics::FAULTY`](crate::protocol::Dynamics::FAULTY) is set can have one; for all others the
+//! Only a world with [`Dynamics::FAULTY`](crate::protocol::Dynamics::FAULTY) can have one; for all others the
 //! compiler sees that there is none, and nothing of this remains in what runs.
 
 macro_rules! faults {

@@ -21,7 +21,7 @@ pub trait GvtService: Send + Sync {
     /// GVT and the lowest LVT.
     fn times(&self) -> VirtualTimes;
 
-    /// Adds an LVT. Only for an entity or an input that is brought in by one whose LVT, or pin, is no higher.
+    /// Adds an LVT. Only for an entity or an input that is brought in by another with an LVT, or a pin, that is no higher.
     fn add(&self, at: Tick);
 
     /// Removes an LVT. Whether that may have been the last one at the minimum: then call [`GvtService::advance`].

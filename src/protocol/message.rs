@@ -27,7 +27,7 @@ impl fmt::Display for EntityId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(from = "(EntityId, u32)")]
 pub struct Version {
-    /// The entity whose history it is.
+    /// The entity that the history belongs to.
     pub entity: EntityId,
     /// Ascends with every rollback of that entity.
     pub number: u32,

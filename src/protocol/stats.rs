@@ -26,7 +26,7 @@ pub struct Stats {
     pub responses: u64,
     /// Events sent.
     pub events: u64,
-    /// Events whose contact the receiver knew already.
+    /// Events about a contact that the receiver knew already.
     pub repeated_events: u64,
     /// Antievents sent.
     pub antievents: u64,

@@ -1,4 +1,8 @@
-//! Everybody who takes part in one tick as a cluster sees it, and what comes of that.
+//! One tick of a cluster in contact: finds what touches what, lets the contact model solve it, and collects the results.
+//!
+//! Three kinds of indices occur. A [`BodyIndex`] is an index into the world's list. A *participant* is an index into the
+//! bodies that take part in this tick: the cluster first, then its remotes. A *member* is an index into the
+//! participants that touch something, which are the bodies given to the contact model.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -12,50 +16,59 @@ use crate::base::time::Tick;
 use crate::islands::{ContactCache, Workspaces};
 use crate::physics::collision::kernels::Manifold;
 use crate::physics::collision::verlet_list::VerletLists;
-use crate::physics::local_solver::{
-    ContactConstraint, ContactPair, ContactPairs, LocalSolver, PairCache, Partner, SolverBody, SolverMass,
-};
-use crate::physics::{Flight, Surface, World, touching, touching_static};
+use crate::physics::contact::{ContactModel, ContactPair, PairInput, Partner, SolverBody};
+use crate::physics::{Flight, World, touching, touching_static};
 use crate::protocol::{
     BodyIndex, CachedContact, ContactCounts, GhostToSend, PartnerKey, Response, ResponseInput,
 };
-use crate::rigid::RigidModel;
-use crate::rigid::island_response;
+use crate::rigid::{Local, RigidModel, island_response};
 
-/// Up to so many bodies everybody is compared with everybody; for more a grid is quicker.
+/// What a pair keeps, and what a neighbour needs, under the contact model of the cluster.
+type PairCache = <Local as ContactModel>::Cache;
+type Ghost = <Local as ContactModel>::Ghost;
+
+/// Clusters of at most this many bodies compare every pair; for larger ones a grid is quicker. Not tuned.
 pub(super) const SMALL_CLUSTER: usize = 8;
 
-/// What is kept from call to call, for speed alone.
+/// Scratch space that is kept from call to call, for speed alone.
 #[derive(Default)]
 pub(super) struct Workspace {
     pub neighbours: VerletLists,
-    solver: LocalSolver,
-    /// Everybody, by number: the cluster first, then the remotes.
+    model: Local,
+    /// States by participant.
     states: Vec<BodyState>,
-    /// Whether the state of each is known, if not all are.
-    is_known: Vec<bool>,
-    /// Who may touch whom: pairs of bodies, and bodies and static geometry.
+    /// Whether the state of each participant is computed, if not all are.
+    is_evaluated: Vec<bool>,
+    /// Participants that may touch each other, and participants with static geometry that they may touch.
     candidates: Vec<(u32, u32)>,
     static_candidates: Vec<(u32, u32)>,
     /// What touches: pairs of bodies, then static geometry, each in order.
     touching: Vec<Touching>,
     with_statics: Vec<Touching>,
-    /// Static geometry near somebody.
+    /// Static geometry near one body.
     near: Vec<u32>,
-    /// Where what each of the cluster remembers begins.
-    known_from: Vec<u32>,
-    /// The solver_body with each number, if it is one, and the number of each solver_body.
-    arbiters_of: Vec<u32>,
+    /// Where the caches of each body of the cluster begin.
+    caches_from: Vec<u32>,
+    /// The member that each participant is, if it touches something, and the participant of each member.
+    member_of: Vec<u32>,
     members: Vec<u32>,
-    bodies: Vec<SolverBody<'static>>,
-    pairs: ContactPairs,
-    groups: Workspaces,
+    bodies: Vec<SolverBody<'static, Ghost>>,
+    islands: Workspaces,
 }
 
-/// Two that touch: the number of a body, and of another body or of static geometry in the world's list.
+/// The second side of a contact.
+#[derive(Clone, Copy)]
+enum Other {
+    /// A participant.
+    Body(u32),
+    /// Index into the world's static objects.
+    Static(u32),
+}
+
+/// A participant that touches something, and where.
 struct Touching {
     a: u32,
-    b: Result<u32, u32>,
+    b: Other,
     manifold: Manifold,
 }
 
@@ -66,97 +79,96 @@ pub(super) fn respond(
     input: &ResponseInput<RigidModel>,
     space: &mut Workspace,
 ) -> Response<RigidModel> {
-    // What bodies that are solved is_island do to each other is not settled here.
     let world = &*model.world;
+    // Contacts inside an island are not solved here.
     let islands = model.islands.as_deref().filter(|_| input.is_island);
-    // In a large cluster most touch nothing, and then it does not matter how they are turned, or where they are.
+    // In a large cluster most bodies touch nothing, and then neither their orientation nor their position is needed.
     let in_full = islands.is_some() || input.cluster.len() <= SMALL_CLUSTER;
     if in_full {
         space.evaluate_all(world, tick, input);
         space.find_pairs(world, input, islands.is_none());
-        space.meet_strangers(input);
+        space.add_remotes(input);
     } else {
         space.find_near(world, tick, input);
-        space.meet_strangers(input);
-        space.evaluate_some(world, tick, input);
+        space.add_remotes(input);
+        space.evaluate_candidates(world, tick, input);
     }
-    space.find_touches(world, input);
-    space.find_known(input);
-    space.find_seats();
+    space.find_touching(world, input);
+    space.find_caches(input);
+    space.find_members();
     let mut bodies = recycled(std::mem::take(&mut space.bodies));
-    parallel::par_fill(&mut bodies, space.members.len(), |seat| {
-        let number = space.members[seat];
-        let remote = (number as usize).checked_sub(input.cluster.len()).map(|at| &input.remotes[at]);
+    parallel::par_fill(&mut bodies, space.members.len(), |member| {
+        let participant = space.members[member];
+        let remote = (participant as usize).checked_sub(input.cluster.len()).map(|at| &input.remotes[at]);
         let ghost = remote.and_then(|remote| remote.ghost.as_deref());
-        let (place, flight) = flier(input, number);
-        let body = &world.bodies[place as usize];
-        let state = if in_full { space.states[number as usize] } else { flight.state_at(world, body, tick) };
+        let (index, flight) = flight_of(input, participant);
+        let body = &world.bodies[index as usize];
+        let state =
+            if in_full { space.states[participant as usize] } else { flight.state_at(world, body, tick) };
         SolverBody { ghost, ..SolverBody::new(body, state) }
     });
-    let mut gathering = Gathering {
+    let contacts = ClusterContacts {
         world,
         input,
         bodies: &bodies,
         members: &space.members,
-        known_from: &space.known_from,
-        pairs: &mut space.pairs,
+        caches_from: &space.caches_from,
     };
-    let seen = gathering.meet(&space.touching, &space.arbiters_of);
-    let mut response = gathering.response(tick, &mut space.solver, seen);
+    let counts = contacts.prepare(&mut space.model, &space.touching, &space.member_of);
+    let mut response = contacts.response(&mut space.model, tick, counts);
     if let Some(islands) = islands {
-        let pushed = gathering.pushed(&space.states, &space.solver);
+        let pushed = contacts.pushed_states(&space.model, &space.states);
         response =
-            island_response::go_on((world, islands), &mut space.groups, tick, input, &pushed, response);
+            island_response::go_on((world, islands), &mut space.islands, tick, input, &pushed, response);
     }
     space.bodies = recycled(bodies);
     response
 }
 
-/// The room of a list, for those of another tick.
-fn recycled<'b>(mut bodies: Vec<SolverBody<'_>>) -> Vec<SolverBody<'b>> {
+/// The memory of a list, for bodies of another tick.
+fn recycled<'b>(mut bodies: Vec<SolverBody<'_, Ghost>>) -> Vec<SolverBody<'b, Ghost>> {
     bodies.clear();
     bodies.into_iter().map(|_| unreachable!("the list is empty")).collect()
 }
 
 impl Workspace {
-    /// The states of the cluster, then those of the remotes.
+    /// Computes the states of all participants.
     fn evaluate_all(&mut self, world: &World, tick: Tick, input: &ResponseInput<RigidModel>) {
-        parallel::par_fill(&mut self.states, input.cluster.len() + input.remotes.len(), |number| {
-            let (place, flight) = flier(input, number as u32);
-            flight.state_at(world, &world.bodies[place as usize], tick)
+        parallel::par_fill(&mut self.states, input.cluster.len() + input.remotes.len(), |participant| {
+            let (index, flight) = flight_of(input, participant as u32);
+            flight.state_at(world, &world.bodies[index as usize], tick)
         });
     }
 
-    /// The states of those who may touch something, as far as they say who touches whom. Those of others are left as
-    /// they were.
-    fn evaluate_some(&mut self, world: &World, tick: Tick, input: &ResponseInput<RigidModel>) {
+    /// Computes the states of all candidates, as far as contacts depend on them. The states of others are left as they
+    /// were.
+    fn evaluate_candidates(&mut self, world: &World, tick: Tick, input: &ResponseInput<RigidModel>) {
         let count = input.cluster.len() + input.remotes.len();
-        self.is_known.clear();
-        self.is_known.resize(count, false);
+        self.is_evaluated.clear();
+        self.is_evaluated.resize(count, false);
         for (a, b) in &self.candidates {
-            self.is_known[*a as usize] = true;
-            self.is_known[*b as usize] = true;
+            self.is_evaluated[*a as usize] = true;
+            self.is_evaluated[*b as usize] = true;
         }
         for (a, _) in &self.static_candidates {
-            self.is_known[*a as usize] = true;
+            self.is_evaluated[*a as usize] = true;
         }
-        let is_known = &self.is_known;
+        let is_evaluated = &self.is_evaluated;
         self.states.resize(count, BodyState::at_rest(Vec3::zeros()));
-        parallel::par_for(&mut self.states, |number, state| {
-            if is_known[number] {
-                let (place, flight) = flier(input, number as u32);
-                *state = flight.touching_state_at(world, &world.bodies[place as usize], tick);
+        parallel::par_for(&mut self.states, |participant, state| {
+            if is_evaluated[participant] {
+                let (index, flight) = flight_of(input, participant as u32);
+                *state = flight.touching_state_at(world, &world.bodies[index as usize], tick);
             }
         });
     }
 
-    /// All pairs of a small cluster, and static geometry that is near one of it.
-    fn find_pairs(&mut self, world: &World, input: &ResponseInput<RigidModel>, within_crew: bool) {
+    /// All pairs of a small cluster, and static geometry near its bodies. An island leaves both to its own solver.
+    fn find_pairs(&mut self, world: &World, input: &ResponseInput<RigidModel>, within_cluster: bool) {
         let cluster = input.cluster;
         self.candidates.clear();
         self.static_candidates.clear();
-        if !within_crew {
-            // Only remotes count.
+        if !within_cluster {
             return;
         }
         for a in 0..cluster.len() as u32 {
@@ -168,43 +180,44 @@ impl Workspace {
         }
     }
 
-    /// Those of a large cluster who are near each other or near static geometry.
+    /// Bodies of a large cluster that are near each other or near static geometry.
     fn find_near(&mut self, world: &World, tick: Tick, input: &ResponseInput<RigidModel>) {
         let neighbourhood = self.neighbours.at(world, tick, input.cluster);
         neighbourhood.find_pairs(&mut self.candidates);
-        // The cluster is in the order of places.
+        // The cluster is in the order of body indices.
         self.candidates.sort_unstable();
         self.static_candidates.clear();
         self.static_candidates.extend_from_slice(neighbourhood.with_statics());
     }
 
-    /// Strangers with those they are known to touch; in the order of their places, the smaller first.
-    fn meet_strangers(&mut self, input: &ResponseInput<RigidModel>) {
+    /// Adds remotes with the bodies that they are known to touch, and sorts all candidates by body index, the smaller
+    /// body of each pair first.
+    fn add_remotes(&mut self, input: &ResponseInput<RigidModel>) {
         let cluster = input.cluster;
         for (at, remote) in input.remotes.iter().enumerate() {
             let at = (cluster.len() + at) as u32;
             for own in &remote.touches {
-                if let Ok(mine) = cluster.binary_search_by_key(own, |(place, _)| *place) {
+                if let Ok(mine) = cluster.binary_search_by_key(own, |(index, _)| *index) {
                     let mine = mine as u32;
                     self.candidates.push(if *own < remote.body { (mine, at) } else { (at, mine) });
                 }
             }
         }
         if !input.remotes.is_empty() {
-            self.candidates.sort_unstable_by_key(|(a, b)| (place_of(input, *a), place_of(input, *b)));
+            self.candidates.sort_unstable_by_key(|(a, b)| (index_of(input, *a), index_of(input, *b)));
         }
     }
 
-    /// Which of the candidates touch: pairs in the order of their places, then static geometry by body and place.
-    fn find_touches(&mut self, world: &World, input: &ResponseInput<RigidModel>) {
+    /// Finds the candidates that touch: pairs in the order of body indices, then static geometry by body and object.
+    fn find_touching(&mut self, world: &World, input: &ResponseInput<RigidModel>) {
         let (pairs, static_candidates, states, rule) =
             (&self.candidates, &self.static_candidates, &self.states, &world.rule);
-        let body = |number: u32| &world.bodies[place_of(input, number) as usize];
+        let body = |participant: u32| &world.bodies[index_of(input, participant) as usize];
         parallel::par_collect(&mut self.touching, pairs.len(), |range, found| {
             for &(a, b) in &pairs[range] {
                 let (state_a, state_b) = (&states[a as usize], &states[b as usize]);
                 if let Some(manifold) = touching(rule, body(a), state_a, body(b), state_b) {
-                    found.push(Touching { a, b: Ok(b), manifold });
+                    found.push(Touching { a, b: Other::Body(b), manifold });
                 }
             }
         });
@@ -216,38 +229,39 @@ impl Workspace {
                     continue;
                 }
                 if let Some(manifold) = touching_static(rule, body, state, &world.statics[object as usize]) {
-                    found.push(Touching { a, b: Err(object), manifold });
+                    found.push(Touching { a, b: Other::Static(object), manifold });
                 }
             }
         });
         self.touching.append(&mut self.with_statics);
     }
 
-    /// Who touches something, in order.
-    fn find_seats(&mut self) {
-        self.arbiters_of.clear();
-        self.arbiters_of.resize(self.states.len(), 0);
+    /// Numbers the participants that touch something.
+    fn find_members(&mut self) {
+        self.member_of.clear();
+        self.member_of.resize(self.states.len(), 0);
         for Touching { a, b, .. } in &self.touching {
-            self.arbiters_of[*a as usize] = 1;
-            if let Ok(b) = b {
-                self.arbiters_of[*b as usize] = 1;
+            self.member_of[*a as usize] = 1;
+            if let Other::Body(b) = b {
+                self.member_of[*b as usize] = 1;
             }
         }
         self.members.clear();
-        for (number, seat) in self.arbiters_of.iter_mut().enumerate().filter(|(_, touches)| **touches == 1) {
-            *seat = self.members.len() as u32;
-            self.members.push(number as u32);
+        let marked = self.member_of.iter_mut().enumerate().filter(|(_, is_member)| **is_member == 1);
+        for (participant, member) in marked {
+            *member = self.members.len() as u32;
+            self.members.push(participant as u32);
         }
     }
 
-    /// Where what each of the cluster remembers begins.
-    fn find_known(&mut self, input: &ResponseInput<RigidModel>) {
+    /// Finds where the caches of each body of the cluster begin.
+    fn find_caches(&mut self, input: &ResponseInput<RigidModel>) {
         let (cluster, caches) = (input.cluster, input.caches);
-        parallel::par_collect(&mut self.known_from, cluster.len(), |range, found| {
+        parallel::par_collect(&mut self.caches_from, cluster.len(), |range, found| {
             let Some((first, _)) = cluster.get(range.start) else { return };
             let mut from = caches.partition_point(|known| known.own < *first);
-            for (place, _) in &cluster[range] {
-                while caches.get(from).is_some_and(|known| known.own < *place) {
+            for (index, _) in &cluster[range] {
+                while caches.get(from).is_some_and(|known| known.own < *index) {
                     from += 1;
                 }
                 found.push(from as u32);
@@ -256,174 +270,157 @@ impl Workspace {
     }
 }
 
-/// The body with a number, and how it flies: the cluster is numbered first, then the remotes.
-fn flier<'a>(input: &ResponseInput<'a, RigidModel>, number: u32) -> (BodyIndex, &'a Flight) {
-    let number = number as usize;
-    match input.cluster.get(number) {
-        Some((place, flight)) => (*place, flight),
+/// The body index and the flight of a participant.
+fn flight_of<'a>(input: &ResponseInput<'a, RigidModel>, participant: u32) -> (BodyIndex, &'a Flight) {
+    let participant = participant as usize;
+    match input.cluster.get(participant) {
+        Some((index, flight)) => (*index, flight),
         None => {
-            let remote = &input.remotes[number - input.cluster.len()];
+            let remote = &input.remotes[participant - input.cluster.len()];
             (remote.body, &remote.flight)
         }
     }
 }
 
-fn place_of(input: &ResponseInput<RigidModel>, number: u32) -> BodyIndex {
-    flier(input, number).0
+fn index_of(input: &ResponseInput<RigidModel>, participant: u32) -> BodyIndex {
+    flight_of(input, participant).0
 }
 
-/// The bodies and pairs of one tick, as a cluster sees them.
-struct Gathering<'a> {
+/// The members of one tick.
+struct ClusterContacts<'a> {
     world: &'a World,
     input: &'a ResponseInput<'a, RigidModel>,
-    bodies: &'a [SolverBody<'a>],
-    /// The number of each solver_body.
+    bodies: &'a [SolverBody<'a, Ghost>],
+    /// The participant of each member; those of the cluster come first.
     members: &'a [u32],
-    known_from: &'a [u32],
-    pairs: &'a mut ContactPairs,
+    caches_from: &'a [u32],
 }
 
-impl Gathering<'_> {
-    /// Lets those who touch meet, with what they remember of each other.
-    fn meet(&mut self, touching: &[Touching], arbiters_of: &[u32]) -> ContactCounts {
+impl ClusterContacts<'_> {
+    /// Hands all pairs to the contact model, with their caches.
+    fn prepare(&self, model: &mut Local, touching: &[Touching], member_of: &[u32]) -> ContactCounts {
         let (world, bodies) = (self.world, self.bodies);
-        let seat = |number: u32| arbiters_of[number as usize];
-        let sides = |at: usize| match touching[at] {
-            Touching { a, b: Ok(b), .. } => {
-                (seat(a), Some(seat(b)), Partner::Body(bodies[seat(b) as usize].body.id))
+        let member = |participant: u32| member_of[participant as usize];
+        let pair = |at: usize| match touching[at] {
+            Touching { a, b: Other::Body(b), .. } => {
+                let partner = Partner::Body(bodies[member(b) as usize].body.id);
+                ContactPair { a: member(a), b: Some(member(b)), partner }
             }
-            Touching { a, b: Err(object), .. } => {
-                (seat(a), None, Partner::Static(world.statics[object as usize].id))
+            Touching { a, b: Other::Static(object), .. } => {
+                let partner = Partner::Static(world.statics[object as usize].id);
+                ContactPair { a: member(a), b: None, partner }
             }
         };
-        let (nothing, new_touches) = (PairCache::default(), AtomicU32::new(0));
-        let mut pairs = std::mem::take(self.pairs);
-        pairs.fill(bodies, &world.rule, touching.len(), sides, |at| {
+        let new_contacts = AtomicU32::new(0);
+        model.prepare(world, bodies, touching.len(), pair, |at| {
             let Touching { a, b, manifold } = &touching[at];
-            let memory = self.recall(*a, *b);
-            // A pair with a remote is seen from both sides; the smaller body counts it.
-            if memory.is_none() && self.is_own(*a) {
-                new_touches.fetch_add(1, Relaxed);
+            let cache = self.find_cache(*a, *b);
+            // Both clusters see a pair with a remote; that of the smaller body counts it.
+            if cache.is_none() && self.is_own(*a) {
+                new_contacts.fetch_add(1, Relaxed);
             }
-            let memory = memory.unwrap_or(&nothing);
-            let first = &bodies[seat(*a) as usize];
-            let touch = |surface: &Surface, side: &SolverMass| {
-                let surface = first.body.surface.combined(surface);
-                ContactConstraint::new(manifold, surface, &first.mass, side, memory, &world.rule)
+            let fixed = match b {
+                Other::Body(_) => None,
+                Other::Static(object) => Some(&world.statics[*object as usize]),
             };
-            match b {
-                Ok(b) => {
-                    let second = &bodies[seat(*b) as usize];
-                    touch(&second.body.surface, &second.mass)
-                }
-                Err(object) => {
-                    let object = &world.statics[*object as usize];
-                    touch(&object.surface, &SolverMass::fixed(object.x))
-                }
-            }
+            PairInput { manifold, fixed, cache }
         });
-        *self.pairs = pairs;
-        let mut seen = ContactCounts { new_contacts: new_touches.into_inner(), ..ContactCounts::default() };
-        for (Touching { a, .. }, pair) in touching.iter().zip(self.pairs.list()) {
+        let new_contacts = new_contacts.into_inner();
+        let mut counts = ContactCounts { new_contacts, ..ContactCounts::default() };
+        for Touching { a, manifold, .. } in touching {
             if self.is_own(*a) {
-                seen.contacts += 1;
-                seen.overlap_m = seen.overlap_m.max(-pair.gap);
+                counts.contacts += 1;
+                counts.overlap_m = counts.overlap_m.max(-manifold.gap());
             }
         }
-        seen
+        counts
     }
 
-    /// What two remember of each other. A pair inside the cluster is remembered from its smaller side, but its bodies may
-    /// have come is_island from different clusters, or one of them may have left.
-    fn recall(&self, a: u32, b: Result<u32, u32>) -> Option<&PairCache> {
+    /// The cache of a pair. A pair inside the cluster is cached with its smaller body, but its bodies may have come from
+    /// different clusters, or one of them may have left.
+    fn find_cache(&self, a: u32, b: Other) -> Option<&PairCache> {
         let caches = self.input.caches;
         let find = |own: u32, partner: PartnerKey| {
-            let place = self.place(own);
-            let from = match self.known_from.get(own as usize) {
+            let index = self.index(own);
+            let from = match self.caches_from.get(own as usize) {
                 Some(from) => *from as usize,
-                None => caches.partition_point(|known| known.own < place),
+                None => caches.partition_point(|known| known.own < index),
             };
-            let mut known = caches[from..].iter().take_while(|known| known.own == place);
+            let mut known = caches[from..].iter().take_while(|known| known.own == index);
             known.find(|known| known.partner == partner)?.cache.pair()
         };
         match b {
-            Ok(b) => {
-                let (with_a, with_b) = (PartnerKey::Body(self.place(a)), PartnerKey::Body(self.place(b)));
+            Other::Body(b) => {
+                let (with_a, with_b) = (PartnerKey::Body(self.index(a)), PartnerKey::Body(self.index(b)));
                 find(a, with_b).or_else(|| find(b, with_a))
             }
-            Err(object) => find(a, PartnerKey::Static(self.world.statics[object as usize].id.0)),
+            Other::Static(object) => find(a, PartnerKey::Static(self.world.statics[object as usize].id.0)),
         }
     }
 
-    fn is_own(&self, number: u32) -> bool {
-        (number as usize) < self.input.cluster.len()
+    fn is_own(&self, participant: u32) -> bool {
+        (participant as usize) < self.input.cluster.len()
     }
 
-    fn place(&self, number: u32) -> BodyIndex {
-        place_of(self.input, number)
+    fn index(&self, participant: u32) -> BodyIndex {
+        index_of(self.input, participant)
     }
 
-    fn response(
-        &mut self,
-        tick: Tick,
-        solver: &mut LocalSolver,
-        seen: ContactCounts,
-    ) -> Response<RigidModel> {
-        let ghost_owners = self.ghost_owners();
-        let ghosts = solver.solve_with_ghosts(self.world, self.bodies, self.pairs, &ghost_owners);
-        // An iteration rests on the one before of those it touches: only what follows from what they have told
-        // for certain is told on. A remote without a ghost touches nobody else, and holds nothing back.
-        let iterations = self.world.rule.iterations as usize;
-        let heard = self.input.remotes.iter().filter_map(|remote| remote.ghost.as_ref());
-        let certain = heard.map(|ghost| ghost.rested.len()).min().unwrap_or(iterations);
-        let told = ghost_owners.iter().zip(ghosts).map(|(ghost_owner, mut ghost)| {
-            ghost.rested.truncate(certain + 1);
-            let seat = *ghost_owner as u32;
-            GhostToSend { own: self.place_in(seat), partners: self.partners(seat), ghost: Arc::new(ghost) }
+    fn member_index(&self, member: u32) -> BodyIndex {
+        self.index(self.members[member as usize])
+    }
+
+    /// Solves the contacts and collects flights, caches and ghosts.
+    fn response(&self, model: &mut Local, tick: Tick, counts: ContactCounts) -> Response<RigidModel> {
+        let ghost_owners = self.ghost_owners(model);
+        let ghosts = model.solve(self.world, self.bodies, &ghost_owners);
+        // A remote without a ghost touches nothing else, and makes nothing uncertain.
+        let heard = self.input.remotes.iter().filter_map(|remote| remote.ghost.as_deref());
+        let certainty = Local::ghost_certainty(self.world, heard);
+        let model = &*model;
+        let ghosts = ghost_owners.iter().zip(ghosts).map(|(owner, mut ghost)| {
+            Local::keep_certain(&mut ghost, certainty);
+            let member = *owner as u32;
+            let (own, partners) = (self.member_index(member), self.partners(model, member));
+            GhostToSend { own, partners, ghost: Arc::new(ghost) }
         });
-        let told = told.collect();
+        let ghosts = ghosts.collect();
         let mut flights = Vec::new();
-        // The cluster is numbered first.
-        let own = self.members.partition_point(|number| self.is_own(*number));
-        parallel::par_fill(&mut flights, own, |seat| {
-            let flight = solver.onward(self.world, tick, seat, &self.bodies[seat], self.pairs);
-            (self.place_in(seat as u32), flight)
+        let own = self.members.partition_point(|participant| self.is_own(*participant));
+        parallel::par_fill(&mut flights, own, |member| {
+            let flight = model.flight(self.world, tick, member, &self.bodies[member]);
+            (self.member_index(member as u32), flight)
         });
-        let complete = certain >= iterations;
-        // Who is held takes a contact step, and flies from the next tick; who bounces flies from this one.
+        // A body that is held takes a contact step, and flies from the next tick; one that bounces flies from this tick.
         let is_resting = flights.iter().any(|(_, flight)| flight.since > tick);
-        Response {
-            flights,
-            caches: self.caches(),
-            ghosts: told,
-            has_all_ghosts: complete,
-            is_resting,
-            counts: seen,
-        }
+        let caches = self.caches(model);
+        let has_all_ghosts = certainty.is_complete;
+        Response { flights, caches, ghosts, has_all_ghosts, is_resting, counts }
     }
 
     /// The states of the cluster once remotes have pushed it.
-    fn pushed(&self, states: &[BodyState], solver: &LocalSolver) -> Vec<BodyState> {
+    fn pushed_states(&self, model: &Local, states: &[BodyState]) -> Vec<BodyState> {
         let mut states = states[..self.input.cluster.len()].to_vec();
-        for (seat, number) in self.members.iter().enumerate().filter(|(_, number)| self.is_own(**number)) {
-            states[*number as usize] = solver.pushed(self.world, seat, &self.bodies[seat]);
+        let own = self.members.iter().enumerate().filter(|(_, participant)| self.is_own(**participant));
+        for (member, participant) in own {
+            states[*participant as usize] = model.pushed_state(self.world, member, &self.bodies[member]);
         }
         states
     }
 
-    /// Seats of the bodies of the cluster that touch a remote.
-    fn ghost_owners(&self) -> Vec<usize> {
+    /// Members of the cluster that touch a remote.
+    fn ghost_owners(&self, model: &Local) -> Vec<usize> {
         let mut ghost_owners = Vec::new();
         if self.input.remotes.is_empty() {
             return ghost_owners;
         }
-        for pair in self.pairs.list() {
+        for pair in model.pairs() {
             let Some(b) = pair.b else { continue };
-            let is_own = |seat: u32| self.is_own(self.members[seat as usize]);
+            let is_own = |member: u32| self.is_own(self.members[member as usize]);
             match (is_own(pair.a), is_own(b)) {
                 (true, false) => ghost_owners.push(pair.a as usize),
                 (false, true) => ghost_owners.push(b as usize),
-                _ => {}
+                (true, true) | (false, false) => {}
             }
         }
         ghost_owners.sort_unstable();
@@ -431,61 +428,67 @@ impl Gathering<'_> {
         ghost_owners
     }
 
-    /// Everything that the body in a seat touches.
-    fn partners(&self, seat: u32) -> Vec<PartnerKey> {
-        let side = |pair: &ContactPair| match pair {
-            ContactPair { a, .. } if *a == seat => Some(self.partner(pair)),
-            ContactPair { a, b: Some(b), .. } if *b == seat => Some(PartnerKey::Body(self.place_in(*a))),
-            _ => None,
+    /// Everything that a member touches.
+    fn partners(&self, model: &Local, member: u32) -> Vec<PartnerKey> {
+        let partner = |pair: &ContactPair| {
+            if pair.a == member {
+                Some(self.partner(pair))
+            } else if pair.b == Some(member) {
+                Some(PartnerKey::Body(self.member_index(pair.a)))
+            } else {
+                None
+            }
         };
-        self.pairs.list().iter().filter_map(side).collect()
-    }
-
-    fn place_in(&self, seat: u32) -> BodyIndex {
-        self.place(self.members[seat as usize])
+        model.pairs().filter_map(partner).collect()
     }
 
     /// What the first side of a pair touches.
     fn partner(&self, pair: &ContactPair) -> PartnerKey {
-        match (pair.b, pair.with) {
-            (Some(b), _) => PartnerKey::Body(self.place_in(b)),
+        match (pair.b, pair.partner) {
+            (Some(b), Partner::Body(_) | Partner::Static(_)) => PartnerKey::Body(self.member_index(b)),
             (None, Partner::Static(StaticId(id))) => PartnerKey::Static(id),
-            (None, Partner::Body(_)) => unreachable!("only static geometry takes no part"),
+            (None, Partner::Body(_)) => unreachable!("a body on the second side is a member"),
         }
     }
 
-    /// What every pair of the cluster remembers: pairs inside the cluster once, seen from the smaller body.
-    fn caches(&self) -> Arc<[CachedContact<RigidModel>]> {
-        let pairs = self.pairs.list();
-        let remembered = |at: u32| {
-            let pair = &pairs[at as usize];
-            let memory = ContactCache::Pair(self.pairs.touch(at as usize).memory());
-            let own = self.place_in(pair.a);
+    /// The caches of all pairs of the cluster: pairs inside the cluster once, with the smaller body.
+    fn caches(&self, model: &Local) -> Arc<[CachedContact<RigidModel>]> {
+        let cached = |at: u32| {
+            let pair = model.pair(at as usize);
+            let cache = ContactCache::Pair(model.cache(at as usize));
+            let own = self.member_index(pair.a);
             match pair.b {
                 Some(b) if !self.is_own(self.members[pair.a as usize]) => {
-                    CachedContact { own: self.place_in(b), partner: PartnerKey::Body(own), cache: memory }
+                    CachedContact { own: self.member_index(b), partner: PartnerKey::Body(own), cache }
                 }
-                _ => CachedContact { own, partner: self.partner(pair), cache: memory },
+                Some(_) | None => CachedContact { own, partner: self.partner(pair), cache },
             }
         };
-        // Pairs of bodies come first, then static geometry, each in order: with no remotes this is a merge.
-        let mut order: Vec<u32> = Vec::with_capacity(pairs.len());
-        let bodies = pairs.partition_point(|pair| pair.b.is_some()) as u32;
-        let own = |at: u32| self.place_in(pairs[at as usize].a);
-        let mut statics = (bodies..pairs.len() as u32).peekable();
-        for at in 0..bodies {
+        let order = self.cache_order(model);
+        let mut caches = Vec::new();
+        parallel::par_fill(&mut caches, order.len(), |at| cached(order[at]));
+        if !self.input.remotes.is_empty() {
+            caches.sort_unstable_by_key(CachedContact::key);
+        }
+        debug_assert!(caches.is_sorted_by_key(CachedContact::key), "a merge of two lists in order");
+        caches.into()
+    }
+
+    /// The pairs in the order of their first bodies. Pairs of bodies come first in the model, then static geometry, each
+    /// in order: without remotes this is a merge.
+    fn cache_order(&self, model: &Local) -> Vec<u32> {
+        let count = model.pair_count();
+        let mut order: Vec<u32> = Vec::with_capacity(count);
+        let between_bodies = model.pairs().take_while(|pair| pair.b.is_some()).count() as u32;
+        let own = |at: u32| self.member_index(model.pair(at as usize).a);
+        let mut statics = (between_bodies..count as u32).peekable();
+        for at in 0..between_bodies {
             while let Some(earlier) = statics.next_if(|object| own(*object) < own(at)) {
                 order.push(earlier);
             }
             order.push(at);
         }
         order.extend(statics);
-        let mut caches = Vec::new();
-        parallel::par_fill(&mut caches, order.len(), |at| remembered(order[at]));
-        if !self.input.remotes.is_empty() {
-            caches.sort_unstable_by_key(CachedContact::key);
-        }
-        debug_assert!(caches.is_sorted_by_key(CachedContact::key), "a merge of two lists in order");
-        caches.into()
+        order
     }
 }

@@ -1,5 +1,5 @@
-//! A cluster that is solved is_island: remotes push its bodies one by one, under the local response; then the group
-//! solver has the last word about what they do to each other and to static geometry.
+//! A cluster that is an island: remotes push its bodies one by one, under the local contact model; then the island
+//! solver solves what they do to each other and to static geometry.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::physics::{Flight, World};
 use crate::protocol::{BodyIndex, CachedContact, PartnerKey, Response, ResponseInput};
 use crate::rigid::RigidModel;
 
-/// How a cluster goes on after `tick`. `states` are those of the cluster, once remotes have pushed it; `response` is what
-/// is known of its contacts with them.
+/// How an island goes on after `tick`. `states` are those of its bodies once remotes have pushed them; `response` is
+/// what the local contact model computed for its contacts with remotes.
 pub(super) fn go_on(
     (world, islands): (&World, &IslandModel),
     spaces: &mut Workspaces,
@@ -20,23 +20,24 @@ pub(super) fn go_on(
     states: &[BodyState],
     mut response: Response<RigidModel>,
 ) -> Response<RigidModel> {
+    assert_eq!(states.len(), input.cluster.len(), "every body of the island has a state");
     response.is_resting = true;
-    // Nobody goes on from the last tick, nor before remotes have told everything.
+    // Nothing goes on from the last tick, nor before the ghosts of all remotes are final.
     if !response.has_all_ghosts || tick == world.time.last_tick {
         response.flights.clear();
         return response;
     }
-    let members: Vec<BodyIndex> = input.cluster.iter().map(|(place, _)| *place).collect();
-    let advanced =
-        islands.advance(spaces, &members, states, &gather_warm_start(world, &members, input.caches));
+    let members: Vec<BodyIndex> = input.cluster.iter().map(|(index, _)| *index).collect();
+    let warm_start = gather_warm_start(world, &members, input.caches);
+    let advanced = islands.advance(spaces, &members, states, &warm_start);
     let flight = |origin: &BodyState| Flight { since: tick + 1, origin: *origin };
     response.flights = members.iter().copied().zip(advanced.states.iter().map(flight)).collect();
-    let of_group = members.iter().map(|place| {
+    let of_island = members.iter().map(|index| {
         let cache = ContactCache::Island(advanced.cache.clone());
-        CachedContact { own: *place, partner: PartnerKey::Island, cache }
+        CachedContact { own: *index, partner: PartnerKey::Island, cache }
     });
     let mut caches: Vec<CachedContact<RigidModel>> =
-        response.caches.iter().cloned().chain(of_group).collect();
+        response.caches.iter().cloned().chain(of_island).collect();
     caches.sort_unstable_by_key(CachedContact::key);
     response.caches = caches.into();
     response.counts.contacts += advanced.pairs;
@@ -45,14 +46,14 @@ pub(super) fn go_on(
     response
 }
 
-/// What the group begins with.
+/// The impulses that the island starts from.
 fn gather_warm_start(
     world: &World,
     members: &[BodyIndex],
     caches: &[CachedContact<RigidModel>],
 ) -> Arc<IslandCache> {
-    let of = |place: BodyIndex| {
-        let at = caches.binary_search_by_key(&(place, PartnerKey::Island), CachedContact::key).ok()?;
+    let of = |index: BodyIndex| {
+        let at = caches.binary_search_by_key(&(index, PartnerKey::Island), CachedContact::key).ok()?;
         caches[at].cache.island()
     };
     let pair = |known: &CachedContact<RigidModel>| match known.partner {

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::base::aabb::Aabb;
+use crate::base::ids::BodyId;
 use crate::base::parallel;
 use crate::base::sync::{Mutex, lock};
 use crate::base::time::Tick;
 use crate::islands::{ContactCache, IslandModel};
-use crate::physics::local_solver::GhostState;
+use crate::physics::contact::ContactModel;
 use crate::physics::{BodyInput, Flight, InputKind, World, first_static_touch, first_touch};
 use crate::protocol::{BodyIndex, Cluster, Dynamics, Response, ResponseInput};
+use crate::rigid::Local;
 use crate::rigid::cluster_contacts::{self, Workspace};
 use crate::rigid::track_end::TrackEnd;
 
@@ -72,12 +74,28 @@ impl RigidModel {
 impl Dynamics for RigidModel {
     type Flight = Flight;
     type Cache = ContactCache;
-    type Ghost = GhostState;
+    type Ghost = <Local as ContactModel>::Ghost;
     type Input = BodyInput;
     type SharedTick = TrackEnd;
 
-    fn same_ghost(a: &GhostState, b: &GhostState) -> bool {
-        a.same_bits(b)
+    fn same_ghost(a: &Self::Ghost, b: &Self::Ghost) -> bool {
+        Local::same_ghost(a, b)
+    }
+
+    fn body_id(&self, body: BodyIndex) -> BodyId {
+        self.world.bodies[body as usize].id
+    }
+
+    fn body_index(&self, id: BodyId) -> Option<BodyIndex> {
+        self.world.bodies.index_of(id).map(|index| index as BodyIndex)
+    }
+
+    fn rename_in_cache(cache: &mut ContactCache, rename: &mut dyn FnMut(BodyIndex) -> BodyIndex) {
+        cache.rename_bodies(rename);
+    }
+
+    fn rename_in_input(input: &mut BodyInput, rename: &mut dyn FnMut(BodyIndex) -> BodyIndex) {
+        input.body = rename(input.body);
     }
 
     fn radius(&self, body: BodyIndex) -> f64 {

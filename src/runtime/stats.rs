@@ -373,8 +373,11 @@ impl RunStats {
             lag_max_ticks: rounds.lag_max.load(Relaxed),
         };
         let ahead_mean_ticks = ratio(ahead, steps);
-        stats.window =
-            WindowUse { ticks: window_ticks, ahead_mean_ticks, share: ahead_mean_ticks / window_ticks.max(1) as f64 };
+        stats.window = WindowUse {
+            ticks: window_ticks,
+            ahead_mean_ticks,
+            share: ahead_mean_ticks / window_ticks.max(1) as f64,
+        };
         let segments_peak = rounds.segments_peak.load(Relaxed);
         stats.memory = MemoryUse {
             segments_peak,

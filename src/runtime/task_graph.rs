@@ -207,7 +207,13 @@ mod tests {
         let (a, b) = (EntityId(0), EntityId(1));
         let mut note = Note { sent: vec![b, b], self_stepped: true, waits_for: None };
         recorder.ran(a, &Occasion::Poll, (0, 30), 5, &mut note);
-        recorder.ran(b, &Occasion::Message(a), (0, 0), 5, &mut Note { waits_for: Some(7), ..Note::default() });
+        recorder.ran(
+            b,
+            &Occasion::Message(a),
+            (0, 0),
+            5,
+            &mut Note { waits_for: Some(7), ..Note::default() },
+        );
         recorder.woke(&[b], 9);
         recorder.ran(b, &Occasion::Poll, (0, 0), 5, &mut Note::default());
         recorder.ran(a, &Occasion::Poll, (30, 30), 5, &mut Note::default());

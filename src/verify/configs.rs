@@ -125,7 +125,13 @@ pub const SMALL: &[Family] = &[
         ..PLAIN
     },
     Family { contact_odds: 3, ..RESTING },
-    Family { name: "two bodies, held, requests", contact_odds: 3, ticks: 4, seeds: &[0, 1, 2], ..RESTING_REQUESTS },
+    Family {
+        name: "two bodies, held, requests",
+        contact_odds: 3,
+        ticks: 4,
+        seeds: &[0, 1, 2],
+        ..RESTING_REQUESTS
+    },
     Family {
         name: "three bodies, held, clusters of two",
         bodies: 3,
@@ -134,7 +140,12 @@ pub const SMALL: &[Family] = &[
         ..RESTING
     },
     Family { name: "two bodies, many cores", atomicity: Atomicity::Effects, ticks: 4, ..PLAIN },
-    Family { name: "two bodies, many cores, window 1", atomicity: Atomicity::Effects, window_ticks: 1, ..PLAIN },
+    Family {
+        name: "two bodies, many cores, window 1",
+        atomicity: Atomicity::Effects,
+        window_ticks: 1,
+        ..PLAIN
+    },
     Family {
         name: "two bodies, requests, 1 bucket",
         buckets: 1,
@@ -170,7 +181,14 @@ pub const SMALL: &[Family] = &[
         seeds: &[0, 2],
         ..THREE
     },
-    Family { name: "three bodies, all touching, 1 tick", rounds: 1, extent: 2, ticks: 1, seeds: &[0], ..THREE },
+    Family {
+        name: "three bodies, all touching, 1 tick",
+        rounds: 1,
+        extent: 2,
+        ticks: 1,
+        seeds: &[0],
+        ..THREE
+    },
     Family {
         name: "three bodies, all touching, gate",
         rounds: 1,
@@ -320,10 +338,14 @@ impl Family {
             InputFamily::Push => vec![input(1, 0, ToyInputKind::Mix(7))],
             InputFamily::Spawn => vec![config.spawn(1, 0)],
             InputFamily::Remove => vec![input(1, 0, ToyInputKind::Despawn)],
-            InputFamily::PushAndRemove => vec![input(2, 0, ToyInputKind::Mix(7)), input(1, 1, ToyInputKind::Despawn)],
+            InputFamily::PushAndRemove => {
+                vec![input(2, 0, ToyInputKind::Mix(7)), input(1, 1, ToyInputKind::Despawn)]
+            }
             InputFamily::SpawnAndRemove => vec![config.spawn(1, 0), input(2, 0, ToyInputKind::Despawn)],
             InputFamily::Migrate => vec![migrate(0, 1)],
-            InputFamily::MigrateAndPush => vec![migrate(0, 1), input(1, 0, ToyInputKind::Mix(7)), migrate(1, 0)],
+            InputFamily::MigrateAndPush => {
+                vec![migrate(0, 1), input(1, 0, ToyInputKind::Mix(7)), migrate(1, 0)]
+            }
         }
     }
 }

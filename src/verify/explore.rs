@@ -134,12 +134,7 @@ impl StateGraph {
     }
 
     /// Adds the successors of state `id`. States that are new go to `next_level` as well.
-    fn add(
-        &mut self,
-        id: u32,
-        successors: Vec<(u128, ModelState)>,
-        next_level: &mut Vec<(u32, ModelState)>,
-    ) {
+    fn add(&mut self, id: u32, successors: Vec<(u128, ModelState)>, next_level: &mut Vec<(u32, ModelState)>) {
         self.first_successor.push(self.successors.len());
         for (number, (fingerprint, successor)) in successors.into_iter().enumerate() {
             let new_id = self.known.len() as u32;

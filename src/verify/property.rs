@@ -148,7 +148,10 @@ impl ModelState {
         let violation = |property, how: String| Err(Violation { property, how });
         for (number, bucket_queue) in self.bucket_queues.iter().enumerate() {
             if bucket_queue.is_held() || !bucket_queue.queue().is_empty() {
-                let how = format!("bucket {number} is locked, and {} requests wait for it", bucket_queue.queue().len());
+                let how = format!(
+                    "bucket {number} is locked, and {} requests wait for it",
+                    bucket_queue.queue().len()
+                );
                 let is_over = self
                     .drivers
                     .iter()
@@ -180,7 +183,8 @@ impl ModelState {
         }
         let expected = config.reference_run(self.admitted).contacts;
         if committed != expected {
-            let how = format!("{committed:?} contacts and new contacts were committed instead of {expected:?}");
+            let how =
+                format!("{committed:?} contacts and new contacts were committed instead of {expected:?}");
             return violation(Property::CommittedIsReference, how);
         }
         Ok(())

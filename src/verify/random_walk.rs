@@ -158,9 +158,11 @@ pub fn choose(scheduler: &mut AdversarialSchedule, actions: &[Action]) -> Option
         Endpoint::Counter => EntityId(2_000_001),
     };
     let choice = |action: &Action| match *action {
-        Action::Deliver { from, to } => {
-            Choice::Deliver { from: number(from), to: number(to), is_ack: matches!(from, Endpoint::Bucket(_)) }
-        }
+        Action::Deliver { from, to } => Choice::Deliver {
+            from: number(from),
+            to: number(to),
+            is_ack: matches!(from, Endpoint::Bucket(_)),
+        },
         Action::Step(id) => Choice::Step(id),
         Action::Write(id) => Choice::Step(EntityId(3_000_000 + id.0)),
         Action::Effect(id) => Choice::Step(EntityId(4_000_000 + id.0)),

@@ -44,7 +44,8 @@ impl<'a> Reference<'a> {
 
     /// All bodies at the present tick: index, position, number.
     pub fn positions(&self) -> Vec<(BodyIndex, i64, u64)> {
-        let position = |(body, path): &(BodyIndex, ToyPath)| (*body, path.position_at(self.tick), path.number);
+        let position =
+            |(body, path): &(BodyIndex, ToyPath)| (*body, path.position_at(self.tick), path.number);
         self.cluster.iter().map(position).collect()
     }
 }

@@ -66,7 +66,12 @@ pub enum Action {
 pub(super) enum Envelope {
     Message(Message<ToyModel>),
     /// An input, which pins GVT at `pinned` until it is performed.
-    Input { pinned: Tick, tick: Tick, number: u64, input: ToyInput },
+    Input {
+        pinned: Tick,
+        tick: Tick,
+        number: u64,
+        input: ToyInput,
+    },
     Request(TableRequest<ToyModel>),
     Reply(Plan<ToyModel>, WriteResult<ToyModel>),
     Unlock,
@@ -260,8 +265,7 @@ impl ModelState {
         let mut copies: Vec<(Shared, Shared)> = Vec::new();
         let mut unshare = |track: &mut Shared| {
             // Segments of one step share a track.
-            let known =
-                copies.iter().find(|(old, _)| Arc::ptr_eq(old, track)).map(|(_, new)| new.clone());
+            let known = copies.iter().find(|(old, _)| Arc::ptr_eq(old, track)).map(|(_, new)| new.clone());
             let unshared = known.unwrap_or_else(|| {
                 let unshared = Arc::new(track.unshared_copy());
                 copies.push((track.clone(), unshared.clone()));

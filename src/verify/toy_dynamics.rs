@@ -147,7 +147,8 @@ impl Dynamics for ToyModel {
         slots.extend(input.remotes.iter().map(|remote| (remote.body, remote.flight)));
         let pairs = self.pairs(tick, input, &slots);
         let after = self.numbers_after_rounds(input, &slots, &pairs);
-        let (caches, counts) = contact_caches(input.cluster.len(), &slots, &pairs, &after[self.rounds as usize]);
+        let (caches, counts) =
+            contact_caches(input.cluster.len(), &slots, &pairs, &after[self.rounds as usize]);
         let mut response = Response {
             flights: Vec::new(),
             caches: caches.into(),

@@ -67,7 +67,9 @@ impl TraceLog {
             let contacts: Vec<String> = contacts.collect();
             match contacts.is_empty() {
                 true => format!("  writes up to tick {}, no contact", written.last),
-                false => format!("  writes up to tick {}, in contact with {}", written.last, contacts.join(", ")),
+                false => {
+                    format!("  writes up to tick {}, in contact with {}", written.last, contacts.join(", "))
+                }
             }
         });
     }
@@ -134,7 +136,10 @@ fn message_text(message: &Message<ToyModel>) -> String {
             at.from, at.to, at.tick
         ),
         Message::GhostUpdate { at, mine, ghost, .. } => {
-            format!("ghost update: body {mine} of the sender has {} contacts at tick {}", ghost.contacts, at.tick)
+            format!(
+                "ghost update: body {mine} of the sender has {} contacts at tick {}",
+                ghost.contacts, at.tick
+            )
         }
         Message::Migrate { tick, migration, .. } => {
             format!("migration: bodies {:?} from tick {tick} on", migration.bodies())
@@ -158,7 +163,11 @@ pub fn replay(config: &ModelConfig, schedule: &[Action], in_place: bool) -> (Vec
         }
         state.perform(config, *next, &mut notes);
         for (index, line) in notes.lines.into_iter().flatten().enumerate() {
-            lines.push(if index == 0 { format!("{:>4}. {line}", number + 1) } else { format!("      {line}") });
+            lines.push(if index == 0 {
+                format!("{:>4}. {line}", number + 1)
+            } else {
+                format!("      {line}")
+            });
         }
         if state.gvt() > before {
             lines.push(format!("        GVT rises to {}", state.gvt()));
@@ -180,7 +189,9 @@ pub fn replay(config: &ModelConfig, schedule: &[Action], in_place: bool) -> (Vec
 pub(super) fn script_text(script: &[ScriptedInput]) -> String {
     let text = |scripted: &ScriptedInput| match scripted {
         ScriptedInput::Input { tick, input } => format!("{} at tick {tick}", input_text(input)),
-        ScriptedInput::Migrate { from, bodies, to } => format!("bodies {bodies:?} migrate from {from} to {to}"),
+        ScriptedInput::Migrate { from, bodies, to } => {
+            format!("bodies {bodies:?} migrate from {from} to {to}")
+        }
     };
     script.iter().map(text).collect::<Vec<_>>().join(", ")
 }

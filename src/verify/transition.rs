@@ -250,7 +250,8 @@ impl ModelState {
                 let gvt = self.lvt_histogram.gvt();
                 let driver = self.driver(*from);
                 let members = driver.entity().members();
-                let present: Vec<u32> = bodies.iter().copied().filter(|body| members.contains(body)).collect();
+                let present: Vec<u32> =
+                    bodies.iter().copied().filter(|body| members.contains(body)).collect();
                 let handled = driver.migrate(&present, *to, gvt);
                 notes.migrated(*from, &present, *to);
                 self.perform_and_poll(config, *from, handled, notes);

@@ -99,7 +99,7 @@ fn resting_clusters_wait_for_membership_at_epochs() {
         let simulation = Simulation::new(&columns(ticks)).unwrap().bridge(Some(settings));
         let reference = run(&simulation.clone().sync(SyncMode::Sequential));
         assert!(summary(&reference).bodies_joined >= 24, "{:?}", summary(&reference));
-        let tuning = Tuning { contact_window: Some(30), ..Tuning::default() };
+        let tuning = Tuning { contact_window_ticks: Some(30), ..Tuning::default() };
         for (sync, cores) in [(SyncMode::Loop, 1), (SyncMode::Timewarp, 1), (SyncMode::Timewarp, 2)] {
             let report = run(&simulation.clone().sync(sync).cores(cores).tuning(tuning));
             assert_eq!(

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use anachron::scenarios::{Request, build};
 use anachron::scene::{Scene, SceneFormat, parse};
-use anachron::{Report, Simulation, SyncMode};
+use anachron::{Report, Simulation, SyncMode, Tuning};
 use proptest::prelude::*;
 
 fn report(scene: &Scene) -> Report {
@@ -80,6 +80,28 @@ fn neither_names_nor_file_formats_nor_a_second_run_matter() {
         let json = parse(&scene.to_json(), SceneFormat::Json).expect("we read what we write");
         for other in [scene, named, toml, json] {
             assert_eq!(report(&other), expected);
+        }
+    }
+}
+
+/// Ids need not be indices: messages name bodies by their ids, and every adversarial run sends them as bytes.
+#[test]
+fn sparse_ids_survive_the_wire() {
+    for which in 0..5 {
+        let mut scene = busy_scene(which);
+        for (at, body) in scene.bodies.iter_mut().enumerate() {
+            body.id = Some(7 * at as u32 + 3);
+        }
+        scene.seconds = scene.seconds.min(0.4);
+        let simulation = Simulation::new(&scene).expect("the scene is valid");
+        let digest = |sync: SyncMode, cluster: u32| {
+            let tuning = Tuning { cluster, ..Tuning::default() };
+            let run = simulation.clone().sync(sync).tuning(tuning).run(|_| ControlFlow::Continue(()));
+            run.expect("the run finishes").digest
+        };
+        let expected = digest(SyncMode::Sequential, 0);
+        for (sync, cluster) in [(SyncMode::Chaos, 1), (SyncMode::Chaos, 0), (SyncMode::Timewarp, 1)] {
+            assert_eq!(digest(sync, cluster), expected, "scene {which}, {sync:?}, cluster {cluster}");
         }
     }
 }

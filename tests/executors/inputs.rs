@@ -89,7 +89,7 @@ proptest! {
     ) {
         let scene = scene(bodies, if falls { -9.81 } else { 0.0 });
         let simulation = Simulation::new(&scene).expect("the scene is valid");
-        let tuning = Tuning { window, history, cluster, ..Tuning::default() };
+        let tuning = Tuning { window_ticks: window, history_ticks: history, cluster, ..Tuning::default() };
         give_and_compare(simulation.clone().tuning(tuning).sync(SyncMode::Chaos).chaos_seed(seed), &gifts)?;
         give_and_compare(simulation.clone().sync(SyncMode::RollbackCheck), &gifts)?;
         for lane in [Lane::Shared, Lane::Actors] {
@@ -103,8 +103,10 @@ proptest! {
 #[test]
 fn another_thread_may_act_while_the_run_goes_on() {
     let mut simulation = Simulation::new(&scene(12, -9.81)).expect("the scene is valid");
-    simulation =
-        simulation.tuning(Tuning { history: 24, ..Tuning::default() }).sync(SyncMode::Timewarp).cores(2);
+    simulation = simulation
+        .tuning(Tuning { history_ticks: 24, ..Tuning::default() })
+        .sync(SyncMode::Timewarp)
+        .cores(2);
     let inputs = simulation.inputs();
     let shown = AtomicU64::new(0);
     let live = std::thread::scope(|scope| {
@@ -224,7 +226,8 @@ fn a_run_that_could_be_acted_on_commits_the_same() {
     let scene = scenarios::build("bouncing", &scenarios::Request::default()).expect("the scenario exists");
     let scene = Scene { seconds: 0.5, ..scene };
     let plain = Simulation::new(&scene).expect("the scene is valid").sync(SyncMode::Sequential);
-    let mut open = plain.clone().sync(SyncMode::Timewarp).tuning(Tuning { history: 12, ..Tuning::default() });
+    let mut open =
+        plain.clone().sync(SyncMode::Timewarp).tuning(Tuning { history_ticks: 12, ..Tuning::default() });
     let _inputs = open.inputs();
     let digest = |simulation: &Simulation| {
         simulation.run(|_| ControlFlow::Continue(())).expect("the run goes well").digest

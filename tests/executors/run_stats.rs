@@ -37,12 +37,12 @@ fn assert_consistent(how: &str, report: &Report, tuning: &Tuning) {
     assert_eq!([messages.events, messages.antievents, messages.ghost_updates], sent, "{how}");
     assert_eq!(messages.acks, sent.iter().sum::<u64>(), "{how}");
     assert!(messages.events > 0 && stats.steps > 0, "{how}: something happens");
-    assert_eq!(run_stats.window.ticks, tuning.window, "{how}");
+    assert_eq!(run_stats.window.ticks, tuning.window_ticks, "{how}");
     assert!(run_stats.window.share > 0.0 && run_stats.window.share <= 1.0, "{how}: {:?}", run_stats.window);
     assert!(run_stats.gvt.rounds > 0, "{how}");
     let gvt = run_stats.gvt;
     assert!(
-        gvt.lag_mean_ticks <= gvt.lag_max_ticks as f64 && gvt.lag_max_ticks <= tuning.window,
+        gvt.lag_mean_ticks <= gvt.lag_max_ticks as f64 && gvt.lag_max_ticks <= tuning.window_ticks,
         "{how}: {gvt:?}"
     );
     let memory = run_stats.memory;
@@ -83,7 +83,7 @@ fn counts_agree_on_actors() {
 
 #[test]
 fn counts_agree_without_actors() {
-    let tuning = Tuning { window: 17, cluster: 1, ..Tuning::default() };
+    let tuning = Tuning { window_ticks: 17, cluster: 1, ..Tuning::default() };
     for sync in [SyncMode::Loop, SyncMode::Chaos, SyncMode::RollbackCheck] {
         let report = run(&simulation(&scene("bouncing", 27, 0.5), sync, tuning));
         assert_consistent(sync.name(), &report, &tuning);

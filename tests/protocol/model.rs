@@ -204,8 +204,11 @@ fn stateright_finds_the_same_states() {
 #[test]
 fn stateright_notices_a_fault() {
     let family = SMALL.iter().find(|family| family.name == "two bodies, window 2").unwrap();
-    let checker =
-        StaterightModel(family.config(0, Fault::DetectorDoesNotApply)).checker().threads(2).spawn_bfs().join();
+    let checker = StaterightModel(family.config(0, Fault::DetectorDoesNotApply))
+        .checker()
+        .threads(2)
+        .spawn_bfs()
+        .join();
     let found = checker.discovery(Property::CommittedIsReference.name()).expect("stateright finds it too");
     say!("{} actions", found.into_actions().len());
 }

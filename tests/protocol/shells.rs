@@ -118,7 +118,10 @@ fn pin_while_an_lvt_rises(scans: bool) {
 fn a_pin_holds_gvt() {
     shuttle::check_random(|| pin_while_an_lvt_rises(true), 5_000);
     shuttle::check_pct(|| pin_while_an_lvt_rises(true), 3_000, 3);
-    assert!(fails(|| pin_while_an_lvt_rises(false)), "without a scan after the pin a rise of GVT can be lost");
+    assert!(
+        fails(|| pin_while_an_lvt_rises(false)),
+        "without a scan after the pin a rise of GVT can be lost"
+    );
 }
 
 /// One entity waits for the LVT of the other to reach tick 1. `rereads`: the time is read again after registering.
@@ -286,8 +289,9 @@ impl Shell<ToyModel> for ThreadShell<'_> {
 
     fn start_flights(&mut self, flights: Drain<'_, StartedFlight<ToyModel>>) {
         let mut log = self.threads.log.lock().unwrap();
-        flights
-            .for_each(|(body, from, path)| log[body as usize].push((from, path.expect("no body is despawned"))));
+        flights.for_each(|(body, from, path)| {
+            log[body as usize].push((from, path.expect("no body is despawned")))
+        });
     }
 
     fn move_lvt(&mut self, from: Option<Tick>, to: Option<Tick>) {
@@ -391,11 +395,13 @@ fn run(bodies: u32, seed: u64) {
     let mut reference = Reference::new(&toy);
     while reference.tick <= toy.last_tick {
         let path = |paths: &Vec<(Tick, ToyPath)>| {
-            let (_, path) = paths.iter().rfind(|(from, _)| *from <= reference.tick).expect("every body has a first path");
+            let (_, path) =
+                paths.iter().rfind(|(from, _)| *from <= reference.tick).expect("every body has a first path");
             (path.position_at(reference.tick), path.number)
         };
         let found: Vec<_> = log.iter().map(path).collect();
-        let expected: Vec<_> = reference.positions().into_iter().map(|(_, position, number)| (position, number)).collect();
+        let expected: Vec<_> =
+            reference.positions().into_iter().map(|(_, position, number)| (position, number)).collect();
         assert_eq!(found, expected, "tick {}", reference.tick);
         reference.advance(&[]);
     }

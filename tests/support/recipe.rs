@@ -46,13 +46,13 @@ pub fn any_recipe() -> impl Strategy<Value = Recipe> {
         let (kind, seed, bodies, ticks) = scene;
         let (window, contact_window, buckets, cell_scale, cluster, adaptive) = tuning;
         let tuning = Tuning {
-            window,
-            contact_window,
+            window_ticks: window,
+            contact_window_ticks: contact_window,
             buckets,
             cell_scale,
             cluster,
             adaptive,
-            history: 0,
+            history_ticks: 0,
             lane: Lane::Shared,
             ..Tuning::default()
         };
@@ -63,7 +63,15 @@ pub fn any_recipe() -> impl Strategy<Value = Recipe> {
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Recipe { kind, seed, bodies, ticks, tuning, order } = self;
-        let Tuning { window, contact_window, buckets, cell_scale, cluster, adaptive, .. } = tuning;
+        let Tuning {
+            window_ticks: window,
+            contact_window_ticks: contact_window,
+            buckets,
+            cell_scale,
+            cluster,
+            adaptive,
+            ..
+        } = tuning;
         let contact_window = contact_window.map_or("none".to_owned(), |ticks| ticks.to_string());
         write!(f, "{kind:?} {seed} {bodies} {ticks} {window} {contact_window} {buckets} {cell_scale:?} ")?;
         write!(f, "{cluster} {adaptive} ")?;
@@ -89,13 +97,13 @@ impl FromStr for Recipe {
             bodies: number(2)? as u32,
             ticks: number(3)? as u32,
             tuning: Tuning {
-                window: number(4)?,
-                contact_window: if word(5)? == "none" { None } else { Some(number(5)?) },
+                window_ticks: number(4)?,
+                contact_window_ticks: if word(5)? == "none" { None } else { Some(number(5)?) },
                 buckets: number(6)? as u32,
                 cell_scale: word(7)?.parse().map_err(|error| format!("word 7: {error}"))?,
                 cluster: number(8)? as u32,
                 adaptive: word(9)? == "true",
-                history: 0,
+                history_ticks: 0,
                 lane: Lane::Shared,
                 ..Tuning::default()
             },

@@ -111,7 +111,7 @@ impl Guard {
         let body_ticks = (world.bodies.len() as u64 + 4) * (world.time.last_tick + 20);
         Guard {
             gvt: 0,
-            segments_max: tuning.window as usize + 2,
+            segments_max: tuning.window_ticks as usize + 2,
             actions: 0,
             actions_max: 3_000 * body_ticks,
         }

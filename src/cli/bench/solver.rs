@@ -1,4 +1,4 @@
-//! The group solver against Rapier, step by step from the same states; needs the feature `rapier`.
+//! The island solver against Rapier, step by step from the same states; needs the feature `rapier`.
 
 use clap::Args;
 
@@ -15,7 +15,7 @@ pub(super) struct Arguments {
     /// Number of bodies
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     bodies: Option<u32>,
-    /// Sweeps of the group solver and iterations of Rapier per tick
+    /// Sweeps of the island solver and iterations of Rapier per tick
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     iterations: u32,
     /// Ticks that are measured in each run
@@ -65,12 +65,12 @@ mod with_rapier {
     use crate::physics::island_solver::IslandSolver;
     use crate::scenarios::{self, Request};
 
-    /// Scenario, bodies, and how many seconds it is before something is worth measuring.
+    /// Scenario, number of bodies, and seconds of simulated time before measuring.
     const SCENES: [(&str, u32, f64); 3] = [("pyramid", 1953, 0.25), ("bowl", 1000, 2.5), ("bowl", 5040, 2.0)];
-    /// Ticks in which both engines find their contacts and fill their memories.
+    /// Ticks in which both engines find their contacts and fill their caches.
     const WARM_TICKS: u32 = 20;
 
-    /// What the steps of one engine took.
+    /// Time that the steps of one engine took.
     #[derive(Default)]
     struct Steps {
         cpu_ms: Spread,
@@ -101,13 +101,13 @@ mod with_rapier {
     ) -> Result<Vec<Section>, Failure> {
         let mut table = Table::new(&[
             "scene",
-            "points: group solver",
+            "points: island solver",
             "Rapier",
-            "CPU ms per tick: group solver",
+            "CPU ms per tick: island solver",
             "Rapier",
-            "wall ms: group solver",
+            "wall ms: island solver",
             "Rapier",
-            "group solver over Rapier",
+            "island solver over Rapier",
         ]);
         let named = arguments.scenario.as_deref();
         let chosen: Vec<(&str, u32, f64)> = match named {
@@ -132,9 +132,9 @@ mod with_rapier {
             for _ in 0..common.repeat {
                 let mut solver = IslandSolver::of_all(world.clone());
                 let mut rapier = RapierEngine::of_all(&world);
-                for (place, state) in from.iter().enumerate() {
-                    Engine::set_state(&mut solver, place as u32, state);
-                    rapier.set_state(place as u32, state);
+                for (body, state) in from.iter().enumerate() {
+                    Engine::set_state(&mut solver, body as u32, state);
+                    rapier.set_state(body as u32, state);
                 }
                 ours.add(&mut solver, arguments.ticks);
                 theirs.add(&mut rapier, arguments.ticks);
@@ -143,29 +143,29 @@ mod with_rapier {
                 format!("{name} {}", grouped(u64::from(bodies))),
                 ours.points.to_string(),
                 theirs.points.to_string(),
-                told(&ours.cpu_ms),
-                told(&theirs.cpu_ms),
-                told(&ours.wall_ms),
-                told(&theirs.wall_ms),
+                spread_text(&ours.cpu_ms),
+                spread_text(&theirs.cpu_ms),
+                spread_text(&ours.wall_ms),
+                spread_text(&theirs.wall_ms),
                 format!("{:.2}", ours.cpu_ms.median() / theirs.cpu_ms.median()),
             ]);
         }
         let words = format!(
             "Median of {} runs of {} ticks each, one engine after the other on one thread, both from the states after a \
-             while of the scene. {} sweeps of the group solver per tick, as many iterations of Rapier, each of which is \
+             while of the scene. {} sweeps of the island solver per tick, as many iterations of Rapier, each of which is \
              a substep with its own integration. The ratio is of processor time. Target: at most 2.",
             common.repeat, arguments.ticks, arguments.iterations
         );
         Ok(vec![Section {
             name: "solver".into(),
-            title: "The group solver against Rapier".into(),
+            title: "The island solver against Rapier".into(),
             words: vec![words],
             table,
             plots: Vec::new(),
         }])
     }
 
-    /// The states at the end of the scene, by the group solver.
+    /// The states at the end of the scene, by the island solver.
     fn after(world: &Arc<World>) -> Vec<BodyState> {
         let mut solver = IslandSolver::of_all(world.clone());
         for _ in 0..world.time.last_tick {
@@ -174,7 +174,7 @@ mod with_rapier {
         solver.states().to_vec()
     }
 
-    fn told(spread: &Spread) -> String {
+    fn spread_text(spread: &Spread) -> String {
         format!("{} +- {:.0} %", short(spread.median()), spread.half_width() * 100.0)
     }
 }

@@ -122,8 +122,13 @@ impl Arguments {
     /// Explores states, runs random schedules, or both, within the limits.
     fn check(&self, limits: &mut Limits) -> Campaign {
         let Arguments { entities, buckets, ticks, window, schedules, .. } = *self;
-        let request =
-            ConfigRequest { entities, buckets, ticks, window_ticks: window, fault: self.fault.unwrap_or_default() };
+        let request = ConfigRequest {
+            entities,
+            buckets,
+            ticks,
+            window_ticks: window,
+            fault: self.fault.unwrap_or_default(),
+        };
         let mut campaign = Campaign { schedules_max: schedules, ..Campaign::default() };
         let is_requested = entities.is_some() || buckets.is_some() || ticks.is_some() || window.is_some();
         if self.random.is_none() && (self.states.is_some() || schedules.is_none()) {

@@ -85,7 +85,7 @@ impl PairCache {
     }
 }
 
-/// Added to the indices of static objects, to tell them from those of bodies.
+/// Added to the indices of static objects, to distinguish them from those of bodies.
 pub const STATIC_PARTNER: u32 = 1 << 31;
 
 /// The impulses at one contact point of an island.

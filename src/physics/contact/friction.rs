@@ -1,6 +1,6 @@
 //! Coulomb's law: the friction nearest to what is wanted that the normal load allows.
 
-/// The impulse along the surface nearest to `wanted` whose length is at most `limit`, N s.
+/// The impulse along the surface nearest to `wanted` among all of length at most `limit`, N s.
 #[inline]
 pub(in crate::physics) fn on_disc(wanted: [f64; 2], limit: f64) -> [f64; 2] {
     let [x, y] = wanted;

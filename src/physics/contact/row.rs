@@ -121,11 +121,13 @@ pub(in crate::physics) struct SweepRow {
 
 impl SweepRow {
     /// A push along `dir` at the points `ra` and `rb` from the centres of mass.
+    #[inline]
     pub fn new(dir: Vec3, ra: Vec3, rb: Vec3, a: &SolverMass, b: &SolverMass) -> Self {
         SweepRow::with_arms(dir, ra.cross(&dir), -rb.cross(&dir), a, b)
     }
 
     /// A row given by its arms.
+    #[inline]
     pub fn with_arms(dir: Vec3, arm_a: Vec3, arm_b: Vec3, a: &SolverMass, b: &SolverMass) -> Self {
         let (spin_a, spin_b) = (a.inv_inertia * arm_a, b.inv_inertia * arm_b);
         let linear = dir.norm_squared() * (a.inv_mass + b.inv_mass);

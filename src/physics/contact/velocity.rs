@@ -67,7 +67,7 @@ impl SolverMass {
     }
 }
 
-/// Normal speed at which two surfaces with a positive gap meet exactly at the end of the tick; negative, m/s.
+/// Normal speed at which two surfaces with a positive gap touch exactly at the end of the tick; negative, m/s.
 #[inline]
 pub(in crate::physics) fn closing_speed(gap: f64, tick_s: f64) -> f64 {
     -gap / tick_s

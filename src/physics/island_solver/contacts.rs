@@ -1,4 +1,4 @@
-//! Rows of contacts: one along the normal, two along the surface, and one more that only moves bodies apart.
+//! Rows of contacts: one along the normal, two along the surface, and the normal once more to move bodies apart.
 
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
@@ -10,23 +10,26 @@ use crate::physics::island_solver::detect::IslandContact;
 use crate::physics::island_solver::residual::Residual;
 use crate::physics::{ContactRule, Surface, across};
 
-/// One point of contact.
+/// One contact point.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     normal: SweepRow,
     tangents: [SweepRow; 2],
-    /// The relative velocity along the normal may not fall below this.
+    /// The relative velocity along the normal may not fall below this, m/s.
     target: f64,
+    /// Impulse along the normal, N s.
     impulse: f64,
+    /// Impulses along the tangents, N s.
     friction: [f64; 2],
-    /// Speed at which an overlap is removed, and the impulse of that.
-    parting: f64,
-    parting_impulse: f64,
+    /// Speed at which an overlap is removed, m/s, and the impulse of that, N s.
+    separation: f64,
+    separation_impulse: f64,
     feature: u64,
-    place: Vec3,
+    /// Position in world coordinates, metres.
+    position: Vec3,
 }
 
-/// A pair in contact: where its points are, and whom it concerns.
+/// A pair in contact: slots of its bodies, and the range of its points.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     a: u32,
@@ -36,35 +39,38 @@ struct Block {
     inv_mass: (f64, f64),
     friction: f64,
     pair: (u32, u32),
-    parts: bool,
+    /// Whether any of its points overlaps, or did at the tick before.
+    separates: bool,
 }
 
-/// What a contact needs to know besides the bodies.
+/// The numbers that contacts are prepared with.
 #[derive(Clone, Copy)]
 pub(super) struct IslandContactRule<'a> {
     pub rule: &'a ContactRule,
     pub tick_s: f64,
-    /// Share of an overlap removed per tick.
+    /// Share of an overlap that is removed per tick.
     pub correction: f64,
-    /// Overlaps below this are left alone, metres.
+    /// Overlaps below this are not removed, metres.
     pub slop: f64,
-    /// A point may move this far in a tick and still be the same, metres.
+    /// A point that moves less than this in a tick is the same point, metres.
     pub near: f64,
 }
 
 /// One side of a pair.
 #[derive(Clone, Copy)]
 pub(super) struct Side<'a> {
+    /// Index into the lists of the solver; the last is static geometry.
     pub slot: u32,
     pub state: &'a BodyState,
-    pub resistance: &'a SolverMass,
+    pub mass: &'a SolverMass,
 }
 
-/// All contacts of a group.
+/// All contacts of an island.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contacts {
     blocks: Vec<Block>,
     points: Vec<Point>,
+    /// Number of pairs without a cache.
     begun: u32,
 }
 
@@ -75,7 +81,7 @@ impl Contacts {
         self.begun = 0;
     }
 
-    /// Pairs of which nothing was remembered.
+    /// Number of pairs without a cache.
     pub fn begun(&self) -> u32 {
         self.begun
     }
@@ -88,22 +94,22 @@ impl Contacts {
         self.points.len()
     }
 
-    /// Adds a pair, and begins with what is remembered of it.
+    /// Adds a pair, which starts from its cached impulses.
     pub fn add(
         &mut self,
-        meeting: &IslandContact,
+        contact: &IslandContact,
         surface: Surface,
         (a, b): (Side, Side),
-        remembered: &[PointImpulse],
+        cached: &[PointImpulse],
         how: &IslandContactRule,
     ) {
         let first = self.points.len() as u32;
-        let mut parts = false;
-        self.begun += u32::from(remembered.is_empty());
-        for contact in meeting.manifold.points() {
-            let known = recognised(contact, remembered, meeting.manifold.points(), how.near);
-            let point = point(contact, surface, &a, &b, known, how);
-            parts |= point.parting > 0.0 || point.parting_impulse > 0.0;
+        let mut separates = false;
+        self.begun += u32::from(cached.is_empty());
+        for geometry in contact.manifold.points() {
+            let known = recognised(geometry, cached, contact.manifold.points(), how.near);
+            let point = point(geometry, surface, &a, &b, known, how);
+            separates |= point.separation > 0.0 || point.separation_impulse > 0.0;
             self.points.push(point);
         }
         self.blocks.push(Block {
@@ -111,14 +117,14 @@ impl Contacts {
             b: b.slot,
             first,
             count: self.points.len() as u32 - first,
-            inv_mass: (a.resistance.inv_mass, b.resistance.inv_mass),
+            inv_mass: (a.mass.inv_mass, b.mass.inv_mass),
             friction: surface.friction,
-            pair: (meeting.a, meeting.b),
-            parts,
+            pair: (contact.a, contact.b),
+            separates,
         });
     }
 
-    /// Applies what was remembered.
+    /// Applies the cached impulses.
     pub fn warm_start(&self, motions: &mut [Velocity]) {
         for block in &self.blocks {
             let (mut a, mut b) = (motions[block.a as usize], motions[block.b as usize]);
@@ -140,12 +146,12 @@ impl Contacts {
         }
     }
 
-    /// Moves bodies apart as far as was remembered.
-    pub fn warm_start_apart(&self, shifts: &mut [Velocity]) {
-        for block in self.blocks.iter().filter(|block| block.parts) {
+    /// Applies the cached impulses that move bodies apart.
+    pub fn warm_start_positions(&self, shifts: &mut [Velocity]) {
+        for block in self.blocks.iter().filter(|block| block.separates) {
             let (mut a, mut b) = (shifts[block.a as usize], shifts[block.b as usize]);
             for point in &self.points[block.range()] {
-                point.normal.push(point.parting_impulse, &mut a, &mut b, block.inv_mass);
+                point.normal.push(point.separation_impulse, &mut a, &mut b, block.inv_mass);
             }
             shifts[block.a as usize] = a;
             shifts[block.b as usize] = b;
@@ -154,11 +160,11 @@ impl Contacts {
 
     /// One sweep that moves overlapping bodies apart: `shifts` never become velocities.
     pub fn solve_positions(&mut self, shifts: &mut [Velocity]) {
-        for block in self.blocks.iter().filter(|block| block.parts) {
+        for block in self.blocks.iter().filter(|block| block.separates) {
             let (mut a, mut b) = (shifts[block.a as usize], shifts[block.b as usize]);
             for point in &mut self.points[block.range()] {
-                let Point { normal, parting, parting_impulse, .. } = point;
-                normal.push_towards(*parting, parting_impulse, &mut a, &mut b, block.inv_mass);
+                let Point { normal, separation, separation_impulse, .. } = point;
+                normal.push_towards(*separation, separation_impulse, &mut a, &mut b, block.inv_mass);
             }
             shifts[block.a as usize] = a;
             shifts[block.b as usize] = b;
@@ -167,10 +173,10 @@ impl Contacts {
 
     /// Whether any pair overlaps.
     pub fn overlap(&self) -> bool {
-        self.blocks.iter().any(|block| block.parts)
+        self.blocks.iter().any(|block| block.separates)
     }
 
-    /// Adds what the impulses leave unsolved.
+    /// Adds the residual of every row.
     pub fn measure(&self, motions: &[Velocity], residual: &mut Residual) {
         for block in &self.blocks {
             let (a, b) = (&motions[block.a as usize], &motions[block.b as usize]);
@@ -189,8 +195,22 @@ impl Contacts {
         }
     }
 
-    /// Writes down the impulses, in the order in which pairs were added.
-    pub fn remember(&self, impulses: &mut Impulses) {
+    /// Checks that every pair joins two of `slots` slots, and that impulses are finite and none pulls.
+    pub fn validate(&self, slots: usize) -> Result<(), String> {
+        let in_range = |block: &Block| (block.a as usize) < slots && (block.b as usize) < slots;
+        if let Some(block) = self.blocks.iter().find(|block| !in_range(block) || block.a == block.b) {
+            return Err(format!("a pair joins slots that are not two of {slots}: {block:?}"));
+        }
+        let is_valid = |impulse: f64| impulse.is_finite() && impulse >= 0.0;
+        let is_broken = |point: &&Point| !is_valid(point.impulse) || !is_valid(point.separation_impulse);
+        match self.points.iter().find(is_broken) {
+            Some(point) => Err(format!("an impulse pulls or is not finite: {point:?}")),
+            None => Ok(()),
+        }
+    }
+
+    /// Stores the impulses, in the order in which pairs were added.
+    pub fn store(&self, impulses: &mut Impulses) {
         impulses.points.clear();
         for block in &self.blocks {
             for point in &self.points[block.range()] {
@@ -200,8 +220,8 @@ impl Contacts {
                     feature: point.feature,
                     normal: point.impulse,
                     tangent: point.tangents[0].dir * first + point.tangents[1].dir * second,
-                    separation: point.parting_impulse,
-                    point: point.place,
+                    separation: point.separation_impulse,
+                    point: point.position,
                 });
             }
         }
@@ -214,7 +234,7 @@ impl Block {
         self.first as usize..(self.first + self.count) as usize
     }
 
-    /// Friction first: what keeps bodies out of each other has the last word.
+    /// One visit of a pair. Friction comes first, so that the normals, which prevent overlap, are solved last.
     #[inline]
     fn solve(&self, points: &mut [Point], motions: &mut [Velocity]) {
         let (mut a, mut b) = (motions[self.a as usize], motions[self.b as usize]);
@@ -239,25 +259,26 @@ impl Block {
     }
 }
 
-/// What is remembered of a point: that of the same feature, or of the nearest place that no feature claims. Features
-/// change their names when a face tilts ever so little.
+/// The cached impulse of a point: that of the same feature, or else the nearest one of a feature that is not among
+/// `all`. Feature numbers change when a face tilts ever so little.
 fn recognised<'a>(
     contact: &ContactPoint,
-    remembered: &'a [PointImpulse],
+    cached: &'a [PointImpulse],
     all: &[ContactPoint],
     near: f64,
 ) -> Option<&'a PointImpulse> {
-    if let Some(known) = remembered.iter().find(|known| known.feature == contact.feature) {
+    if let Some(known) = cached.iter().find(|known| known.feature == contact.feature) {
         return Some(known);
     }
     let distance = |known: &PointImpulse| (known.point - contact.point).norm_squared();
-    remembered
+    cached
         .iter()
         .filter(|known| distance(known) < near * near)
         .filter(|known| all.iter().all(|other| other.feature != known.feature))
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
+/// Prepares the rows of a point.
 fn point(
     contact: &ContactPoint,
     surface: Surface,
@@ -267,14 +288,14 @@ fn point(
     how: &IslandContactRule,
 ) -> Point {
     let (ra, rb) = (contact.point - a.state.x, contact.point - b.state.x);
-    let row = |n: Vec3| SweepRow::new(n, ra, rb, a.resistance, b.resistance);
+    let row = |n: Vec3| SweepRow::new(n, ra, rb, a.mass, b.mass);
     let (t1, t2) = across(contact.normal);
     let normal = row(contact.normal);
     let approach = a.state.velocity_at(ra) - b.state.velocity_at(rb);
     let speed = approach.dot(&contact.normal);
     let bounces = surface.restitution > 0.0 && -speed * surface.restitution > how.rule.bounce_speed_mps;
     let rebound = if bounces { -surface.restitution * speed } else { 0.0 };
-    // Bodies that do not touch yet may come as close as they like within the tick, and bounce in the next.
+    // Bodies that do not touch yet may close their gap within the tick, and bounce in the next.
     let target = if contact.gap > 0.0 { closing_speed(contact.gap, how.tick_s) } else { rebound };
     let deep = (-contact.gap - how.slop).max(0.0);
     let tangent = known.map_or(Vec3::zeros(), |known| known.tangent);
@@ -284,10 +305,10 @@ fn point(
         target,
         impulse: known.map_or(0.0, |known| known.normal),
         friction: [tangent.dot(&t1), tangent.dot(&t2)],
-        parting: how.correction * deep / how.tick_s,
-        parting_impulse: known.map_or(0.0, |known| known.separation),
+        separation: how.correction * deep / how.tick_s,
+        separation_impulse: known.map_or(0.0, |known| known.separation),
         feature: contact.feature,
-        place: contact.point,
+        position: contact.point,
     }
 }
 
@@ -311,12 +332,12 @@ mod tests {
         }
     }
 
-    /// A point keeps its impulse if its feature is known, or else if it is near one whose feature is gone.
+    /// A point keeps its impulse if its feature is cached, or else if it is near one of a feature that is gone.
     #[test]
-    fn points_are_recognised_by_feature_and_then_by_place() {
-        let remembered = [known(1, 0.0), known(2, 1.0), known(3, 1.05)];
+    fn points_are_recognised_by_feature_and_then_by_position() {
+        let cached = [known(1, 0.0), known(2, 1.0), known(3, 1.05)];
         let all = [contact(1, 0.5), contact(2, 1.0), contact(9, 1.01), contact(8, 3.0)];
-        let found = |at: usize| recognised(&all[at], &remembered, &all, 0.1).map(|known| known.feature);
+        let found = |at: usize| recognised(&all[at], &cached, &all, 0.1).map(|known| known.feature);
         // By feature, however far it went; never what another point claims; not what is too far.
         assert_eq!([0, 1, 2, 3].map(found), [Some(1), Some(2), Some(3), None]);
     }

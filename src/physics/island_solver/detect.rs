@@ -1,4 +1,4 @@
-//! Who are_near whom within the next tick. A pure function of two states, so that everybody finds the same pairs.
+//! Contacts within the next tick. A pure function of two states, so that every worker finds the same contacts.
 
 use crate::base::aabb::Aabb;
 use crate::base::math::Vec3;
@@ -9,19 +9,19 @@ use crate::physics::island_solver::candidates::CandidateList;
 use crate::physics::island_solver::filter::CollisionFilter;
 use crate::physics::{BodyDef, Shape, World};
 
-/// Two things that meet. The first is a body; of two bodies it is the one of the smaller place.
+/// Two things in contact. The first is a body; of two bodies it is the one with the smaller index.
 #[derive(Clone, Debug)]
 pub struct IslandContact {
-    /// Place of the body.
+    /// Index of the body.
     pub a: u32,
-    /// Place of the other body, or [`IslandContact::STATIC`] and the place of the static object.
+    /// Index of the other body, or [`IslandContact::STATIC`] plus the index of the static object.
     pub b: u32,
-    /// Where they meet.
+    /// Contact points.
     pub manifold: Manifold,
 }
 
 impl IslandContact {
-    /// Added to the places of static objects.
+    /// Added to the indices of static objects.
     pub const STATIC: u32 = STATIC_PARTNER;
 
     /// The pair of bodies, unless one is static.
@@ -30,111 +30,114 @@ impl IslandContact {
     }
 }
 
-/// How far ahead of a body contacts are looked for.
+/// How far from a body contacts are looked for, metres.
 #[inline]
 pub(super) fn look_ahead(world: &World, body: &BodyDef, state: &BodyState) -> f64 {
-    // What flies faster than its own size per tick is not seen in full; a scene is warned about that.
+    // The travel of a body faster than its own size per tick is not covered in full; a scene is warned about that.
     let travel = (state.v.norm() * world.time.tick_s).min(body.radius);
     0.5 * world.rule.speculative_m + travel
 }
 
-/// Where the parts of two shapes are that may press on each other within the next tick.
+/// The manifold, if any of its points may carry load within the next tick.
 #[inline]
-fn pressing(world: &World, manifold: Manifold, approach: impl Fn(Vec3) -> Vec3) -> Option<Manifold> {
-    let presses = manifold.points().iter().any(|p| {
+fn if_loaded(world: &World, manifold: Manifold, approach: impl Fn(Vec3) -> Vec3) -> Option<Manifold> {
+    let may_carry_load = manifold.points().iter().any(|p| {
         let speed = approach(p.point).dot(&p.normal);
         p.gap + (world.time.tick_s * speed).min(0.0) < world.rule.speculative_m
     });
-    presses.then_some(manifold)
+    may_carry_load.then_some(manifold)
 }
 
 #[inline]
-fn place<'a>(body: &'a BodyDef, state: &BodyState) -> Placed<'a> {
+fn placed<'a>(body: &'a BodyDef, state: &BodyState) -> Placed<'a> {
     Placed { shape: &body.shape, x: state.x, q: state.q }
 }
 
-/// Where two bodies meet, if they do. `a` has the smaller id.
+/// Contact points of two bodies, if they may carry load within the next tick. `a` has the smaller id.
 #[inline]
-pub fn meeting(world: &World, a: &BodyDef, sa: &BodyState, b: &BodyDef, sb: &BodyState) -> Option<Manifold> {
+pub fn find_manifold(
+    world: &World,
+    a: &BodyDef,
+    sa: &BodyState,
+    b: &BodyDef,
+    sb: &BodyState,
+) -> Option<Manifold> {
     let reach = look_ahead(world, a, sa) + look_ahead(world, b, sb);
     let reached = a.radius + b.radius + reach;
     if (sa.x - sb.x).norm_squared() >= reached * reached {
         return None;
     }
-    let manifold = contact(&place(a, sa), &place(b, sb), reach);
-    pressing(world, manifold, |p| sa.velocity_at(p - sa.x) - sb.velocity_at(p - sb.x))
+    let manifold = contact(&placed(a, sa), &placed(b, sb), reach);
+    if_loaded(world, manifold, |p| sa.velocity_at(p - sa.x) - sb.velocity_at(p - sb.x))
 }
 
-/// Whether two bodies meet, without saying where.
-#[inline]
-pub fn are_near(world: &World, a: &BodyDef, sa: &BodyState, b: &BodyDef, sb: &BodyState) -> bool {
-    meeting(world, a, sa, b, sb).is_some()
-}
-
-/// Finds everything that are_near among some bodies.
+/// Finds candidates for contacts among some bodies, and their contacts with static geometry.
 #[derive(Default)]
 pub struct Detector {
-    neighbours: CandidateList,
+    candidates: CandidateList,
+    /// Static geometry near one body.
     near: Vec<u32>,
 }
 
 impl Detector {
-    /// All pairs of the bodies at `places` (ascending) that may meet, ascending; `states` are by place.
-    pub fn candidates(&mut self, world: &World, places: &[u32], states: &[BodyState]) -> &[(u32, u32)] {
-        self.neighbours.candidates(world, places, states)
+    /// All pairs of `bodies` (ascending indices) that may be in contact, ascending. `states` are those of all bodies of
+    /// the world.
+    pub fn candidates(&mut self, world: &World, bodies: &[u32], states: &[BodyState]) -> &[(u32, u32)] {
+        self.candidates.candidates(world, bodies, states)
     }
 
-    /// How often candidates were looked for anew.
+    /// How many times candidates were searched anew.
     pub fn searches(&self) -> u64 {
-        self.neighbours.built()
+        self.candidates.built()
     }
 
-    /// Calls `found` for everything static that one of the bodies are_near, in ascending order.
+    /// Calls `found` for every contact of one of `bodies` with static geometry, in ascending order.
     pub fn statics(
         &mut self,
         world: &World,
-        places: &[u32],
+        bodies: &[u32],
         states: &[BodyState],
         mut found: impl FnMut(IslandContact),
     ) {
-        for &place in places {
-            let (body, state) = (&world.bodies[place as usize], &states[place as usize]);
+        for &index in bodies {
+            let (body, state) = (&world.bodies[index as usize], &states[index as usize]);
             let reach = look_ahead(world, body, state) + 0.5 * world.rule.speculative_m;
             let bounds = body.shape.aabb(state.x, &state.q).grown(reach);
             world.static_bvh.near(&bounds, &mut self.near);
             for &at in &self.near {
                 let object = &world.statics[at as usize];
-                let placed = Placed { shape: &object.shape, x: object.x, q: object.q };
-                if is_clear_of(body, state, &placed, reach) {
+                let fixed = Placed { shape: &object.shape, x: object.x, q: object.q };
+                if is_clear_of(body, state, &fixed, reach) {
                     continue;
                 }
-                let manifold = contact(&self::place(body, state), &placed, reach);
-                if let Some(manifold) = pressing(world, manifold, |p| state.velocity_at(p - state.x)) {
-                    found(IslandContact { a: place, b: IslandContact::STATIC | at, manifold });
+                let manifold = contact(&placed(body, state), &fixed, reach);
+                if let Some(manifold) = if_loaded(world, manifold, |p| state.velocity_at(p - state.x)) {
+                    found(IslandContact { a: index, b: IslandContact::STATIC | at, manifold });
                 }
             }
         }
     }
 }
 
-/// Bounds of some bodies and of what they look ahead to, by place: who is out of each other's bounds does not meet.
+/// Bounds of some bodies and of how far they look ahead, by body index: bodies with disjoint bounds have no contact.
 #[derive(Clone, Debug, Default)]
 pub struct Bounds(Vec<Aabb>);
 
 impl Bounds {
-    /// Takes the bounds of the bodies at `places`; `states` are by place.
-    pub fn update(&mut self, world: &World, places: &[u32], states: &[BodyState]) {
+    /// Computes the bounds of `bodies`; `states` are those of all bodies of the world.
+    pub fn update(&mut self, world: &World, bodies: &[u32], states: &[BodyState]) {
         self.0.resize(states.len(), Aabb { min: Vec3::zeros(), max: Vec3::zeros() });
-        for place in places.iter().map(|place| *place as usize) {
-            let (body, state) = (&world.bodies[place], &states[place]);
-            // A little more than needed, for rounding.
+        for at in bodies.iter().map(|body| *body as usize) {
+            let (body, state) = (&world.bodies[at], &states[at]);
+            // A little larger than needed, for rounding.
             let ahead = look_ahead(world, body, state) + 1e-9 * body.radius;
-            self.0[place] = body.shape.aabb(state.x, &state.q).grown(ahead);
+            self.0[at] = body.shape.aabb(state.x, &state.q).grown(ahead);
         }
     }
 }
 
-/// Where a pair are_near, unless a joint keeps it from doing so; `states` are by place, the smaller place first.
+/// The contact of a pair of body indices, the smaller first, unless a joint rules it out. `states` are those of all
+/// bodies of the world.
 #[inline]
 pub fn find_contact(
     world: &World,
@@ -148,13 +151,21 @@ pub fn find_contact(
     }
     let (body_a, body_b) = (&world.bodies[a as usize], &world.bodies[b as usize]);
     let (state_a, state_b) = (&states[a as usize], &states[b as usize]);
-    let manifold = meeting(world, body_a, state_a, body_b, state_b)?;
+    let manifold = find_manifold(world, body_a, state_a, body_b, state_b)?;
     filter.may_touch(a, b).then_some(IslandContact { a, b, manifold })
 }
 
-/// A quick way to tell that a body is far above a plane.
+/// A cheap test for bodies far above a plane; says no for every other shape.
 #[inline]
 fn is_clear_of(body: &BodyDef, state: &BodyState, object: &Placed, reach: f64) -> bool {
-    let Shape::HalfSpace(plane) = object.shape else { return false };
-    (object.q * plane.normal).dot(&(state.x - object.x)) > body.radius + reach
+    match object.shape {
+        Shape::HalfSpace(plane) => (object.q * plane.normal).dot(&(state.x - object.x)) > body.radius + reach,
+        Shape::Sphere(_)
+        | Shape::Box(_)
+        | Shape::Capsule(_)
+        | Shape::Cylinder(_)
+        | Shape::Ring(_)
+        | Shape::Hull(_)
+        | Shape::Mesh(_) => false,
+    }
 }

@@ -1,27 +1,27 @@
-//! What joints connect: looked up often, computed once.
+//! Pairs that joints exclude from contacts: computed once, looked up often.
 
 use crate::physics::World;
 
-/// Which bodies are held together, by place.
+/// The pairs of body indices that may not be in contact, because a joint holds them together.
 #[derive(Clone, Debug, Default)]
 pub struct CollisionFilter {
-    /// Pairs that are joined and do not collide, ascending.
-    apart: Vec<(u32, u32)>,
+    /// Ascending pairs of body indices.
+    excluded: Vec<(u32, u32)>,
 }
 
 impl CollisionFilter {
     /// Reads the joints of a world.
     pub fn new(world: &World) -> Self {
         let joined = world.joints.iter().filter(|joint| !joint.collide);
-        let mut apart: Vec<(u32, u32)> = joined.filter_map(|joint| joint.pair()).collect();
-        apart.sort_unstable();
-        apart.dedup();
-        CollisionFilter { apart }
+        let mut excluded: Vec<(u32, u32)> = joined.filter_map(|joint| joint.pair()).collect();
+        excluded.sort_unstable();
+        excluded.dedup();
+        CollisionFilter { excluded }
     }
 
-    /// Whether the two may touch; the smaller place first.
+    /// Whether a pair may be in contact; the smaller index first.
     #[inline]
     pub fn may_touch(&self, a: u32, b: u32) -> bool {
-        self.apart.is_empty() || self.apart.binary_search(&(a, b)).is_err()
+        self.excluded.is_empty() || self.excluded.binary_search(&(a, b)).is_err()
     }
 }

@@ -5,10 +5,10 @@ use crate::base::state::BodyState;
 use crate::physics::contact::Velocity;
 use crate::physics::{BodyDef, Inertia};
 
-/// The state after a tick of length `h` with the velocities `motion`, moved besides by `shift`. Keeps the angular
-/// momentum of bodies that tumble.
+/// The state after a tick of length `h` seconds with the velocities `motion`, and moved by the velocities `shift`, which
+/// it does not keep. Conserves the angular momentum of bodies with unequal moments of inertia.
 #[inline]
-pub(super) fn moved(
+pub(super) fn integrated(
     body: &BodyDef,
     state: &BodyState,
     motion: &Velocity,

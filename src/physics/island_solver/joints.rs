@@ -7,14 +7,17 @@ use crate::physics::island_solver::residual::Residual;
 use crate::physics::{JointDef, across};
 use crate::scene::JointKind;
 
+/// A row of a joint.
 #[derive(Clone, Copy, Debug)]
 struct JointRow {
     row: SweepRow,
-    /// Speed that closes a part of the gap; it moves bodies and never becomes a velocity.
+    /// Speed that closes a part of the gap, m/s or rad/s; it moves bodies and never becomes a velocity.
     closing: f64,
+    /// Impulse along the row, N s or N m s.
     impulse: f64,
 }
 
+/// The rows of one joint: slots of its bodies, and the range of its rows.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     a: u32,
@@ -25,7 +28,7 @@ struct Block {
     joint: u32,
 }
 
-/// All joints of a group.
+/// All joints of an island.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Joints {
     blocks: Vec<Block>,
@@ -42,28 +45,27 @@ impl Joints {
         self.blocks.len()
     }
 
-    /// Adds a joint; a gap is closed at `rate` times its size.
+    /// Adds a joint; a gap is closed at `rate_hz` times its size. `cached` are the impulses of the tick before.
     pub fn add(
         &mut self,
         joint: (u32, &JointDef),
         (a, b): (Side, Side),
-        remembered: Option<&[f64; 6]>,
-        rate: f64,
+        cached: Option<&[f64; 6]>,
+        rate_hz: f64,
     ) {
-        let (number, def) = joint;
+        let (index, def) = joint;
         let first = self.rows.len() as u32;
         let mut push = |row: SweepRow, off: f64| {
             let k = self.rows.len() - first as usize;
-            let impulse = remembered.map_or(0.0, |rows| rows[k]);
-            self.rows.push(JointRow { row, closing: -off * rate, impulse });
+            let impulse = cached.map_or(0.0, |rows| rows[k]);
+            self.rows.push(JointRow { row, closing: -off * rate_hz, impulse });
         };
         let (ra, rb) = (a.state.q * def.a.anchor, b.state.q * def.b.anchor);
         let gap = a.state.x + ra - b.state.x - rb;
         for axis in [Vec3::x(), Vec3::y(), Vec3::z()] {
-            push(SweepRow::new(axis, ra, rb, a.resistance, b.resistance), gap.dot(&axis));
+            push(SweepRow::new(axis, ra, rb, a.mass, b.mass), gap.dot(&axis));
         }
-        let turning =
-            |axis: Vec3| SweepRow::with_arms(Vec3::zeros(), axis, -axis, a.resistance, b.resistance);
+        let turning = |axis: Vec3| SweepRow::with_arms(Vec3::zeros(), axis, -axis, a.mass, b.mass);
         match def.kind {
             JointKind::Ball => {}
             JointKind::Hinge => {
@@ -86,12 +88,12 @@ impl Joints {
             b: b.slot,
             first,
             count: self.rows.len() as u32 - first,
-            inv_mass: (a.resistance.inv_mass, b.resistance.inv_mass),
-            joint: number,
+            inv_mass: (a.mass.inv_mass, b.mass.inv_mass),
+            joint: index,
         });
     }
 
-    /// Applies what was remembered.
+    /// Applies the cached impulses.
     pub fn warm_start(&self, motions: &mut [Velocity]) {
         for block in &self.blocks {
             let (mut a, mut b) = (motions[block.a as usize], motions[block.b as usize]);
@@ -115,7 +117,7 @@ impl Joints {
     }
 
     /// One sweep that closes gaps: `shifts` never become velocities.
-    pub fn solve_joint_positions(&self, shifts: &mut [Velocity], backwards: bool) {
+    pub fn solve_positions(&self, shifts: &mut [Velocity], backwards: bool) {
         let solve = |block: &Block| {
             let (mut a, mut b) = (shifts[block.a as usize], shifts[block.b as usize]);
             for row in &self.rows[block.range()] {
@@ -132,7 +134,7 @@ impl Joints {
         }
     }
 
-    /// Adds what the impulses leave unsolved.
+    /// Adds the residual of every row.
     pub fn measure(&self, motions: &[Velocity], residual: &mut Residual) {
         for block in &self.blocks {
             let (a, b) = (&motions[block.a as usize], &motions[block.b as usize]);
@@ -142,8 +144,8 @@ impl Joints {
         }
     }
 
-    /// Writes down the impulses, in the order in which joints were added.
-    pub fn remember(&self, impulses: &mut Impulses) {
+    /// Stores the impulses, in the order in which joints were added.
+    pub fn store(&self, impulses: &mut Impulses) {
         impulses.joints.clear();
         for block in &self.blocks {
             let mut rows = [0.0; 6];

@@ -1,15 +1,15 @@
-//! How well the rows were solved.
+//! What remains unsolved after the sweeps.
 
-/// What sweeps left unsolved: the natural residual of every row, as a velocity in m/s (rad/s for rows that turn).
+/// The natural residual of every row, as a velocity in m/s (rad/s for rows that turn).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Residual {
     /// Sum over all rows.
     pub sum: f64,
-    /// Sum of squares.
+    /// Sum of squares over all rows.
     pub squares: f64,
-    /// The worst row.
+    /// Residual of the worst row.
     pub max: f64,
-    /// How many rows there are.
+    /// Number of rows.
     pub rows: u64,
 }
 
@@ -23,7 +23,7 @@ impl Residual {
         self.rows += 1;
     }
 
-    /// Adds the rows of another group.
+    /// Adds the rows of another residual.
     pub fn join(&mut self, other: &Residual) {
         self.sum += other.sum;
         self.squares += other.squares;
@@ -31,7 +31,7 @@ impl Residual {
         self.rows += other.rows;
     }
 
-    /// Euclidean length.
+    /// Euclidean length over all rows.
     pub fn length(&self) -> f64 {
         self.squares.sqrt()
     }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_add_up() {
+    fn residuals_add_up() {
         let of = |sizes: &[f64]| {
             let mut residual = Residual::default();
             sizes.iter().for_each(|size| residual.add(*size));

@@ -1,4 +1,4 @@
-//! The group solver itself: one tick of all active bodies.
+//! The island solver itself: one tick of all active bodies.
 
 use std::sync::Arc;
 
@@ -9,76 +9,78 @@ use crate::physics::contact::{Impulses, SolverMass, Velocity};
 use crate::physics::island_solver::contacts::{Contacts, IslandContactRule, Side};
 use crate::physics::island_solver::detect::{Bounds, Detector, IslandContact, find_contact};
 use crate::physics::island_solver::filter::CollisionFilter;
-use crate::physics::island_solver::integrate::moved;
+use crate::physics::island_solver::integrate::integrated;
 use crate::physics::island_solver::joints::Joints;
 use crate::physics::island_solver::residual::Residual;
 
-/// Sweeps that move bodies apart, as a share of those for velocities; at least [`APART_MIN`].
-const APART_SHARE: u32 = 4;
-const APART_MIN: u32 = 4;
-/// Overlaps below this share of a body's size are left alone: what rests must not lose its points to every shiver.
+/// One sweep over positions for this many sweeps over velocities, but at least [`POSITION_SWEEPS_MIN`]. Not tuned.
+const VELOCITY_PER_POSITION_SWEEPS: u32 = 4;
+const POSITION_SWEEPS_MIN: u32 = 4;
+/// Overlaps below this share of a body's size are not removed, so that a resting contact does not lose its points to
+/// every small motion. Not tuned.
 const SLOP_SHARE: f64 = 1e-3;
 
-/// A point that moved less than this share of its body's size is still the same point.
+/// A point that moves less than this share of its body's size in a tick is the same point. Not tuned.
 const NEAR_SHARE: f64 = 0.1;
 
-/// What a tick consisted of.
+/// What a tick of the island solver consisted of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepCounts {
-    /// Active bodies.
+    /// Number of active bodies.
     pub bodies: u32,
-    /// Pairs in contact, static geometry included.
+    /// Number of pairs in contact, static geometry included.
     pub pairs: u32,
-    /// Points of contact.
+    /// Number of contact points.
     pub points: u32,
-    /// Joints.
+    /// Number of joints.
     pub joints: u32,
-    /// Pairs that were not in contact at the tick before.
+    /// Number of pairs that were not in contact at the tick before.
     pub begun: u32,
     /// The deepest overlap, metres.
     pub deepest: f64,
-    /// What was left unsolved, if it was asked for.
+    /// What remains unsolved, if measuring was asked for.
     pub residual: Option<Residual>,
 }
 
-/// Lists of meetings, one after the other in ascending order.
+/// Lists of contacts; their concatenation is in ascending order.
 pub type ManifoldLists = Arc<Vec<Arc<Vec<IslandContact>>>>;
 
-/// Impulses to begin with, from one who knew the bodies before.
+/// Warm-start impulses from the previous worker of some bodies.
 #[derive(Clone)]
 pub struct WarmStart {
-    /// Places of the bodies, ascending.
+    /// Indices of the bodies, ascending.
     pub places: Vec<u32>,
-    /// What was known about them, and perhaps others.
+    /// The impulses of that worker, which may concern other bodies too.
     pub impulses: Arc<Impulses>,
 }
 
-/// Advances the active bodies of a world tick by tick, solved together. The others do not exist for it.
+/// Advances the active bodies of a world tick by tick, solved together. It ignores all other bodies.
 pub struct IslandSolver {
-    world: Arc<World>,
+    pub(super) world: Arc<World>,
     filter: Arc<CollisionFilter>,
-    /// By place.
-    states: Vec<BodyState>,
+    /// State, activity and slot of every body of the world.
+    pub(super) states: Vec<BodyState>,
     is_active: Vec<bool>,
     slot_of: Vec<u32>,
-    /// Places of the active bodies, ascending, and the joints among them; out of date if `changed`.
-    active: Vec<u32>,
+    /// Indices of the active bodies and of the joints among them, ascending; out of date if `changed`.
+    pub(super) active: Vec<u32>,
     joint_list: Vec<u32>,
     changed: bool,
-    /// By slot; the last slot is what never moves.
-    resistances: Vec<SolverMass>,
-    motions: Vec<Velocity>,
+    /// By slot, which is an index into `active`; the last slot is static geometry.
+    pub(super) masses: Vec<SolverMass>,
+    pub(super) motions: Vec<Velocity>,
     shifts: Vec<Velocity>,
-    contacts: Contacts,
+    pub(super) contacts: Contacts,
     joints: Joints,
-    impulses: Arc<Impulses>,
-    /// Those of the tick before, for their room.
+    pub(super) impulses: Arc<Impulses>,
+    /// Those of the tick before, to reuse their memory.
     before: Arc<Impulses>,
-    meetings: Vec<IslandContact>,
+    /// Contacts of the last tick.
+    pub(super) found: Vec<IslandContact>,
     detector: Detector,
     bounds: Bounds,
-    /// Who are_near at the next tick, if somebody has looked already.
-    told: Option<ManifoldLists>,
+    /// Contacts of the next tick, if they are detected elsewhere.
+    detected: Option<ManifoldLists>,
     measures: bool,
 }
 
@@ -93,24 +95,24 @@ impl IslandSolver {
             active: Vec::new(),
             joint_list: Vec::new(),
             changed: true,
-            resistances: Vec::new(),
+            masses: Vec::new(),
             motions: Vec::new(),
             shifts: Vec::new(),
             contacts: Contacts::default(),
             joints: Joints::default(),
             impulses: Arc::default(),
             before: Arc::default(),
-            meetings: Vec::new(),
+            found: Vec::new(),
             detector: Detector::default(),
             bounds: Bounds::default(),
-            told: None,
+            detected: None,
             measures: false,
             world,
             filter,
         }
     }
 
-    /// The same with every body active.
+    /// A solver in which every body is active.
     pub fn of_all(world: Arc<World>) -> Self {
         let filter = Arc::new(CollisionFilter::new(&world));
         let mut solver = IslandSolver::new(world, filter);
@@ -118,57 +120,57 @@ impl IslandSolver {
         solver
     }
 
-    /// Measures what is left unsolved at every tick; that costs about one sweep.
+    /// Measures the residual at every tick, if `measures`; that costs about one sweep.
     pub fn measuring(mut self, measures: bool) -> Self {
         self.measures = measures;
         self
     }
 
-    /// Lets a body take part, from a state.
-    pub fn activate(&mut self, place: u32, state: &BodyState) {
-        self.changed |= !self.is_active[place as usize];
-        self.is_active[place as usize] = true;
-        self.states[place as usize] = *state;
+    /// Makes a body active, in a state.
+    pub fn activate(&mut self, body: u32, state: &BodyState) {
+        self.changed |= !self.is_active[body as usize];
+        self.is_active[body as usize] = true;
+        self.states[body as usize] = *state;
     }
 
-    /// Lets a body no longer take part.
-    pub fn deactivate(&mut self, place: u32) {
-        self.changed |= self.is_active[place as usize];
-        self.is_active[place as usize] = false;
+    /// Makes a body inactive.
+    pub fn deactivate(&mut self, body: u32) {
+        self.changed |= self.is_active[body as usize];
+        self.is_active[body as usize] = false;
     }
 
     /// Puts an active body into a state.
-    pub fn set_state(&mut self, place: u32, state: &BodyState) {
-        self.states[place as usize] = *state;
+    pub fn set_state(&mut self, body: u32, state: &BodyState) {
+        self.states[body as usize] = *state;
     }
 
     /// The state of a body.
-    pub fn state(&self, place: u32) -> &BodyState {
-        &self.states[place as usize]
+    pub fn state(&self, body: u32) -> &BodyState {
+        &self.states[body as usize]
     }
 
-    /// The states of all bodies by place; only those of active ones mean anything.
+    /// The states of all bodies of the world; only those of active bodies are up to date.
     pub fn states(&self) -> &[BodyState] {
         &self.states
     }
 
-    /// Places of the active bodies, ascending.
+    /// Indices of the active bodies, ascending.
     pub fn active(&mut self) -> &[u32] {
         self.refresh();
         &self.active
     }
 
-    /// The impulses the last tick ended with.
+    /// The impulses that the last tick ended with.
     pub fn impulses(&self) -> &Arc<Impulses> {
         &self.impulses
     }
 
-    /// Begins with these impulses instead of those the last tick ended with.
+    /// Starts the next tick from these impulses instead of those that the last tick ended with.
     pub fn restore_warm_start(&mut self, impulses: &Arc<Impulses>) {
         self.impulses = impulses.clone();
     }
 
-    /// Takes over what others knew of bodies that have just been activated. Returns how many points and joints.
+    /// Imports warm-start impulses of bodies that have just been activated. Returns the numbers of points and joints.
     pub fn import_warm_start(&mut self, shares: &WarmStart) -> (usize, usize) {
         let world = &self.world;
         let ends = |joint: u32| {
@@ -178,37 +180,40 @@ impl IslandSolver {
         Arc::make_mut(&mut self.impulses).import_warm_start(&shares.impulses, &shares.places, ends)
     }
 
-    /// Is told who are_near at the next tick, by somebody who has looked at all bodies, active or not.
-    pub fn tell(&mut self, told: ManifoldLists) {
-        self.told = Some(told);
+    /// Sets the contacts of the next tick, detected elsewhere among all bodies of the world, active or not.
+    pub fn tell(&mut self, detected: ManifoldLists) {
+        self.detected = Some(detected);
     }
 
-    /// The meetings of the last tick.
-    pub fn meetings(&self) -> &[IslandContact] {
-        &self.meetings
+    /// The contacts of the last tick.
+    pub fn contacts(&self) -> &[IslandContact] {
+        &self.found
     }
 
     /// Advances all active bodies by one tick.
     pub fn step(&mut self) -> StepCounts {
         self.refresh();
         self.prepare_bodies();
-        self.find_meetings();
+        self.find_contacts();
         self.prepare_contacts();
         self.prepare_joints();
+        debug_assert_eq!(self.validate(), Ok(()), "before a solve");
         let residual = self.solve();
         self.advance();
-        self.remember();
+        self.store_impulses();
+        debug_assert_eq!(self.validate(), Ok(()), "after a solve");
         StepCounts {
             bodies: self.active.len() as u32,
             pairs: self.contacts.pairs() as u32,
             points: self.contacts.points() as u32,
             joints: self.joints.len() as u32,
             begun: self.contacts.begun(),
-            deepest: self.meetings.iter().fold(0.0, |deepest, m| deepest.max(-m.manifold.gap())),
+            deepest: self.found.iter().fold(0.0, |deepest, contact| deepest.max(-contact.manifold.gap())),
             residual,
         }
     }
 
+    /// Brings the list of active bodies and joints up to date.
     fn refresh(&mut self) {
         if !self.changed {
             return;
@@ -216,46 +221,45 @@ impl IslandSolver {
         self.changed = false;
         self.active.clear();
         self.slot_of.fill(u32::MAX);
-        for place in 0..self.is_active.len() {
-            if self.is_active[place] {
-                self.slot_of[place] = self.active.len() as u32;
-                self.active.push(place as u32);
+        for body in 0..self.is_active.len() {
+            if self.is_active[body] {
+                self.slot_of[body] = self.active.len() as u32;
+                self.active.push(body as u32);
             }
         }
-        let is_here = |place: Option<u32>| place.is_none_or(|place| self.is_active[place as usize]);
-        let here = self.world.joints.iter().enumerate();
-        let here = here.filter(|(_, joint)| is_here(joint.a.body) && is_here(joint.b.body));
-        self.joint_list = here.map(|(at, _)| at as u32).collect();
+        let is_active = |body: Option<u32>| body.is_none_or(|body| self.is_active[body as usize]);
+        let joints = self.world.joints.iter().enumerate();
+        let joints = joints.filter(|(_, joint)| is_active(joint.a.body) && is_active(joint.b.body));
+        self.joint_list = joints.map(|(at, _)| at as u32).collect();
     }
 
     fn prepare_bodies(&mut self) {
         let gain: Vec3 = self.world.gravity * self.world.time.tick_s;
-        self.resistances.clear();
+        self.masses.clear();
         self.motions.clear();
-        for place in self.active.iter().map(|place| *place as usize) {
-            let state = &self.states[place];
-            self.resistances.push(SolverMass::of(&self.world.bodies[place], state));
+        for body in self.active.iter().map(|body| *body as usize) {
+            let state = &self.states[body];
+            self.masses.push(SolverMass::of(&self.world.bodies[body], state));
             self.motions.push(Velocity { v: state.v + gain, w: state.w });
         }
-        self.resistances.push(SolverMass::fixed(Vec3::zeros()));
+        self.masses.push(SolverMass::fixed(Vec3::zeros()));
         self.motions.push(Velocity::ZERO);
     }
 
-    fn find_meetings(&mut self) {
-        let meetings = &mut self.meetings;
-        meetings.clear();
+    fn find_contacts(&mut self) {
+        let found = &mut self.found;
+        found.clear();
         let (world, filter, states) = (&self.world, &self.filter, &self.states);
-        if let Some(told) = self.told.take() {
-            let is_here = |place: u32| self.slot_of[place as usize] != u32::MAX;
-            let all = told.iter().flat_map(|list| list.iter());
-            meetings.extend(all.filter(|meeting| is_here(meeting.a) && is_here(meeting.b)).cloned());
+        if let Some(detected) = self.detected.take() {
+            let is_here = |body: u32| self.slot_of[body as usize] != u32::MAX;
+            let all = detected.iter().flat_map(|list| list.iter());
+            found.extend(all.filter(|contact| is_here(contact.a) && is_here(contact.b)).cloned());
         } else {
             self.bounds.update(world, &self.active, states);
             let pairs = self.detector.candidates(world, &self.active, states).iter();
-            meetings
-                .extend(pairs.filter_map(|pair| find_contact(world, filter, states, &self.bounds, *pair)));
+            found.extend(pairs.filter_map(|pair| find_contact(world, filter, states, &self.bounds, *pair)));
         }
-        self.detector.statics(&self.world, &self.active, &self.states, |meeting| meetings.push(meeting));
+        self.detector.statics(&self.world, &self.active, &self.states, |contact| found.push(contact));
     }
 
     fn prepare_contacts(&mut self) {
@@ -272,53 +276,53 @@ impl IslandSolver {
         contacts.clear();
         let fixed = self.active.len();
         let unmoved = BodyState::at_rest(Vec3::zeros());
-        let mut hint = 0;
-        for meeting in &self.meetings {
-            let a = self.side(meeting.a);
-            let surface_a = &world.bodies[meeting.a as usize].surface;
-            let (b, surface) = match meeting.bodies() {
+        let mut cursor = 0;
+        for contact in &self.found {
+            let a = self.side(contact.a);
+            let surface_a = &world.bodies[contact.a as usize].surface;
+            let (b, surface) = match contact.bodies() {
                 Some((_, b)) => (self.side(b), surface_a.combined(&world.bodies[b as usize].surface)),
                 None => {
-                    let object = &world.statics[(meeting.b & !IslandContact::STATIC) as usize];
-                    let side =
-                        Side { slot: fixed as u32, state: &unmoved, resistance: &self.resistances[fixed] };
+                    let object = &world.statics[(contact.b & !IslandContact::STATIC) as usize];
+                    let side = Side { slot: fixed as u32, state: &unmoved, mass: &self.masses[fixed] };
                     (side, surface_a.combined(&object.surface))
                 }
             };
-            let remembered = match world.group.warm_start {
-                true => self.impulses.of_pair((meeting.a, meeting.b), &mut hint),
+            let cached = match world.group.warm_start {
+                true => self.impulses.of_pair((contact.a, contact.b), &mut cursor),
                 false => &[],
             };
-            let size = world.bodies[meeting.a as usize].radius;
-            let size = meeting.bodies().map_or(size, |(_, b)| size.min(world.bodies[b as usize].radius));
+            let size = world.bodies[contact.a as usize].radius;
+            let size = contact.bodies().map_or(size, |(_, b)| size.min(world.bodies[b as usize].radius));
             let how = IslandContactRule { slop: SLOP_SHARE * size, near: NEAR_SHARE * size, ..how };
-            contacts.add(meeting, surface, (a, b), remembered, &how);
+            contacts.add(contact, surface, (a, b), cached, &how);
         }
         self.contacts = contacts;
     }
 
-    fn side(&self, place: u32) -> Side<'_> {
-        let slot = self.slot_of[place as usize];
-        Side { slot, state: &self.states[place as usize], resistance: &self.resistances[slot as usize] }
+    fn side(&self, body: u32) -> Side<'_> {
+        let slot = self.slot_of[body as usize];
+        assert_ne!(slot, u32::MAX, "constraints join active bodies");
+        Side { slot, state: &self.states[body as usize], mass: &self.masses[slot as usize] }
     }
 
     fn prepare_joints(&mut self) {
-        let rate = self.world.group.closing / self.world.time.tick_s;
+        let rate_hz = self.world.group.closing / self.world.time.tick_s;
         let fixed = self.active.len();
         let mut joints = std::mem::take(&mut self.joints);
         joints.clear();
-        for &number in &self.joint_list {
-            let def = &self.world.joints[number as usize];
+        for &joint in &self.joint_list {
+            let def = &self.world.joints[joint as usize];
             let side = |body: Option<u32>, fixed_state| match body {
-                Some(place) => self.side(place),
-                None => Side { slot: fixed as u32, state: fixed_state, resistance: &self.resistances[fixed] },
+                Some(body) => self.side(body),
+                None => Side { slot: fixed as u32, state: fixed_state, mass: &self.masses[fixed] },
             };
             let sides = (side(def.a.body, &def.a.fixed), side(def.b.body, &def.b.fixed));
-            let remembered = match self.world.group.warm_start {
-                true => self.impulses.of_joint(number),
+            let cached = match self.world.group.warm_start {
+                true => self.impulses.of_joint(joint),
                 false => None,
             };
-            joints.add((number, def), sides, remembered, rate);
+            joints.add((joint, def), sides, cached, rate_hz);
         }
         self.joints = joints;
     }
@@ -328,17 +332,17 @@ impl IslandSolver {
         self.joints.warm_start(&mut self.motions);
         self.contacts.warm_start(&mut self.motions);
         for sweep in 0..iterations {
-            // There and back again: what happens at one end of a chain arrives at the other in two sweeps. Stacks
-            // rather come to rest if every sweep is the same.
+            // Joints are swept in alternating directions: a change at one end of a chain reaches the other end in two
+            // sweeps. Contacts are not: stacks come to rest more readily if every sweep is the same.
             self.joints.sweep(&mut self.motions, sweep % 2 == 1);
             self.contacts.sweep(&mut self.motions);
         }
         self.shifts.clear();
         self.shifts.resize(self.motions.len(), Velocity::ZERO);
         if self.contacts.overlap() || self.joints.len() > 0 {
-            self.contacts.warm_start_apart(&mut self.shifts);
-            for sweep in 0..(iterations / APART_SHARE).max(APART_MIN) {
-                self.joints.solve_joint_positions(&mut self.shifts, sweep % 2 == 1);
+            self.contacts.warm_start_positions(&mut self.shifts);
+            for sweep in 0..(iterations / VELOCITY_PER_POSITION_SWEEPS).max(POSITION_SWEEPS_MIN) {
+                self.joints.solve_positions(&mut self.shifts, sweep % 2 == 1);
                 self.contacts.solve_positions(&mut self.shifts);
             }
         }
@@ -350,25 +354,25 @@ impl IslandSolver {
         })
     }
 
-    fn remember(&mut self) {
+    fn store_impulses(&mut self) {
         if Arc::get_mut(&mut self.impulses).is_none() {
-            // Somebody still reads what was remembered. Nobody reads what was remembered before, as a rule.
+            // Another owner still reads these impulses. Those of the tick before are free, as a rule.
             std::mem::swap(&mut self.impulses, &mut self.before);
         }
         if Arc::get_mut(&mut self.impulses).is_none() {
             self.impulses = Arc::default();
         }
         if let Some(impulses) = Arc::get_mut(&mut self.impulses) {
-            self.contacts.remember(impulses);
-            self.joints.remember(impulses);
+            self.contacts.store(impulses);
+            self.joints.store(impulses);
         }
     }
 
     fn advance(&mut self) {
         let h = self.world.time.tick_s;
-        for (slot, place) in self.active.iter().map(|place| *place as usize).enumerate() {
+        for (slot, body) in self.active.iter().map(|body| *body as usize).enumerate() {
             let (motion, shift) = (&self.motions[slot], &self.shifts[slot]);
-            self.states[place] = moved(&self.world.bodies[place], &self.states[place], motion, shift, h);
+            self.states[body] = integrated(&self.world.bodies[body], &self.states[body], motion, shift, h);
         }
     }
 }

@@ -1,34 +1,33 @@
-//! One pair in touch at one tick, and the pure steps of the rule that concern this pair alone.
+//! The contact constraint of one pair at one tick, and the pure steps of the rule that concern this pair alone.
 //!
-//! Both sides of a pair run the same steps on the same numbers, so nobody has to be told the result.
+//! Both sides of a pair run the same steps on the same numbers, so no result has to be sent.
 
 use crate::base::math::Vec3;
 use crate::physics::collision::kernels::Manifold;
-use crate::physics::contact::PairCache;
-use crate::physics::contact::{SolverMass, Velocity};
+use crate::physics::contact::{PairCache, SolverMass, Velocity};
 use crate::physics::local_solver::manifold_contact::ManifoldContact;
 use crate::physics::local_solver::sphere_contact::SphereContact;
 use crate::physics::world::{ContactRule, Surface};
 
-/// A pair in touch at one tick. There are many balls in many scenes, and a scene of thousands of them has more touches
-/// than a cache holds: what balls do not need is not there.
+/// The constraint of a pair in contact. Many scenes consist of balls, and thousands of them have more contacts than
+/// a processor's cache holds: the variant for balls leaves out what balls do not need.
 #[derive(Clone, Debug)]
 pub struct ContactConstraint(Kind);
 
 #[derive(Clone, Debug)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "most touches are the large variant, and they lie next to each other"
+    reason = "most contacts are the large variant, and they lie next to each other"
 )]
 enum Kind {
     Balls(SphereContact),
     Shapes(Box<ManifoldContact>),
 }
 
-/// The same for both kinds.
+/// The same expression for both kinds.
 macro_rules! either {
-    ($touch:expr, $name:ident => $what:expr) => {
-        match $touch {
+    ($kind:expr, $name:ident => $what:expr) => {
+        match $kind {
             Kind::Balls($name) => $what,
             Kind::Shapes($name) => $what,
         }
@@ -36,62 +35,63 @@ macro_rules! either {
 }
 
 impl ContactConstraint {
-    /// A pair whose points are known. The first side is the body with the smaller id, or the body that touches
-    /// static geometry.
+    /// The constraint of a manifold. The first side is the body with the smaller id, or the body that touches static
+    /// geometry.
     #[inline]
     pub fn new(
         manifold: &Manifold,
         surface: Surface,
         a: &SolverMass,
         b: &SolverMass,
-        memory: &PairCache,
+        cache: &PairCache,
         rule: &ContactRule,
     ) -> Self {
         ContactConstraint(match manifold.points() {
             [only] if a.is_ball && b.is_ball => {
-                Kind::Balls(SphereContact::new(only, surface, a, b, memory, rule))
+                Kind::Balls(SphereContact::new(only, surface, a, b, cache, rule))
             }
-            _ => Kind::Shapes(Box::new(ManifoldContact::new(manifold, surface, a, b, memory, rule))),
+            _ => Kind::Shapes(Box::new(ManifoldContact::new(manifold, surface, a, b, cache, rule))),
         })
     }
 
-    /// Smallest gap of its points: how deep the touch is.
+    /// Smallest gap of its points, metres; negative where they overlap.
     pub fn gap(&self) -> f64 {
-        either!(&self.0, touch => touch.gap)
+        either!(&self.0, contact => contact.gap)
     }
 
-    /// Whether the touch would leave fast enough to matter: then it bounces instead of resting.
+    /// Whether the pair is an impact at these velocities: it would rebound fast enough to matter, so it bounces instead
+    /// of resting.
     #[inline]
     pub(super) fn is_impact(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> bool {
-        either!(&self.0, touch => touch.is_impact(a, b, rule))
+        either!(&self.0, contact => contact.is_impact(a, b, rule))
     }
 
-    /// Velocities after the two bodies have bounced off each other, which ends a rest.
+    /// Velocities after the two bodies have bounced off each other. A bounce ends a rest: cached impulses are cleared.
     pub(super) fn bounce(&mut self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> (Velocity, Velocity) {
-        either!(&mut self.0, touch => {
-            let after = touch.bounce(a, b, rule);
-            touch.bounces += 1;
-            touch.fired = true;
-            touch.release();
+        either!(&mut self.0, contact => {
+            let after = contact.bounce(a, b, rule);
+            contact.bounces += 1;
+            contact.has_bounced = true;
+            contact.clear_impulses();
             after
         })
     }
 
-    /// Forgets the impulses that held it.
-    pub(super) fn release(&mut self) {
-        either!(&mut self.0, touch => touch.release());
+    /// Sets the impulses that hold the pair to zero.
+    pub(super) fn clear_impulses(&mut self) {
+        either!(&mut self.0, contact => contact.clear_impulses());
     }
 
     /// One iteration: the two bodies, split by `weights`, exchange impulses until they no longer approach faster than
     /// their gaps allow.
     #[inline]
     pub(super) fn relax(&mut self, a: &Velocity, b: &Velocity, weights: (f64, f64), tick_s: f64) {
-        either!(&mut self.0, touch => touch.relax(a, b, weights, tick_s));
+        either!(&mut self.0, contact => contact.relax(a, b, weights, tick_s));
     }
 
     /// How far the bodies move in this tick to undo a share of their overlap, and of the gaps at points that carry
     /// load: displacement and turn of the first and of the second. Moves bodies, never changes velocities. `a` and
-    /// `b` are the velocities after the bounces: what flies apart by itself needs no help.
+    /// `b` are the velocities after the impacts: what separates by itself needs no correction.
     #[inline]
     pub(super) fn correction(
         &self,
@@ -100,31 +100,36 @@ impl ContactConstraint {
         weights: (f64, f64),
         rule: &ContactRule,
     ) -> (Velocity, Velocity) {
-        either!(&self.0, touch => touch.correction(a, b, weights, rule))
+        either!(&self.0, contact => contact.correction(a, b, weights, rule))
     }
 
-    /// Whether the two fly apart, though they may still overlap.
+    /// Whether the two bodies separate, though they may still overlap.
     #[inline]
-    pub(super) fn parts(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> bool {
-        either!(&self.0, touch => touch.parts(a, b, rule))
+    pub(super) fn is_separating(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> bool {
+        either!(&self.0, contact => contact.is_separating(a, b, rule))
     }
 
-    /// Whether any impulse holds it.
+    /// Whether any normal impulse holds it.
     #[inline]
-    pub(super) fn is_held(&self) -> bool {
-        either!(&self.0, touch => touch.is_held())
+    pub(super) fn is_loaded(&self) -> bool {
+        either!(&self.0, contact => contact.is_loaded())
     }
 
-    /// The impulse on the first body and its turning moments about both centres of mass. The second body gets the
-    /// opposite of both.
+    /// The impulse on the first body and its moments about both centres of mass. The second body gets the opposite of
+    /// both.
     #[inline]
     pub(super) fn impulse(&self) -> (Vec3, Vec3, Vec3) {
-        either!(&self.0, touch => touch.impulse())
+        either!(&self.0, contact => contact.impulse())
     }
 
-    /// What the pair remembers for the next tick.
+    /// What the pair keeps for the next tick.
     #[inline]
-    pub fn memory(&self) -> PairCache {
-        either!(&self.0, touch => touch.memory())
+    pub fn cache(&self) -> PairCache {
+        either!(&self.0, contact => contact.cache())
+    }
+
+    /// Whether every normal impulse is finite and none pulls.
+    pub(super) fn has_valid_impulses(&self) -> bool {
+        either!(&self.0, contact => contact.has_valid_impulses())
     }
 }

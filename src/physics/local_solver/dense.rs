@@ -1,12 +1,12 @@
-//! Small dense systems: the points of one pair solved together, exactly, without favouring any of them.
-#![allow(clippy::needless_range_loop, reason = "rows and columns read best by their numbers")]
+//! Small dense systems: the points of one pair solved together and directly, so that no point has precedence.
+#![allow(clippy::needless_range_loop, reason = "rows and columns are clearest by index")]
 
-/// Four normals, two directions along the surface, one twist.
+/// Most rows of a pair: four normals, two directions along the surface, one moment about the normal.
 pub(super) const ROWS_MAX: usize = 7;
 
-/// Share of the diagonal that is added to it. Four points of a face carry one more unknown than they have
-/// equations; this picks the even distribution among all that are right.
-const EVENING: f64 = 1e-7;
+/// Share of the diagonal that is added to it. Four points of a face have one more unknown than equations; this picks
+/// the even distribution among all solutions. Not tuned.
+const REGULARISATION: f64 = 1e-7;
 
 const ALL: [usize; ROWS_MAX] = [0, 1, 2, 3, 4, 5, 6];
 
@@ -18,7 +18,7 @@ type Factor = [[f64; ROWS_MAX]; ROWS_MAX];
 pub(super) struct Matrix {
     pub at: [[f64; ROWS_MAX]; ROWS_MAX],
     pub len: usize,
-    /// The factor of the whole matrix: what most solutions need.
+    /// The factor of the whole matrix, which most solutions need. `None` if rounding makes it indefinite.
     whole: Option<Factor>,
 }
 
@@ -37,14 +37,14 @@ impl Matrix {
         matrix
     }
 
-    /// The Cholesky factor of the rows in `chosen`. `None` if rounding spoils it.
+    /// The Cholesky factor of the rows in `chosen`. `None` if rounding makes it indefinite.
     fn factor(&self, chosen: &[usize]) -> Option<Factor> {
         let mut lower = [[0.0; ROWS_MAX]; ROWS_MAX];
         for (i, &row) in chosen.iter().enumerate() {
             for (j, &column) in chosen[..=i].iter().enumerate() {
                 let mut sum = self.at[row][column];
                 if i == j {
-                    sum += EVENING * self.at[row][row];
+                    sum += REGULARISATION * self.at[row][row];
                 }
                 for k in 0..j {
                     sum -= lower[i][k] * lower[j][k];
@@ -91,12 +91,12 @@ impl Matrix {
         Some(solution)
     }
 
-    /// Finds `x` with `x >= 0` and `A x >= right` in the first `pressing` rows, one of the two tight in each,
+    /// Finds `x` with `x >= 0` and `A x >= right` in the first `unilateral` rows, one of the two tight in each,
     /// and `A x = right` in the rows after them. `None` if a few exchanges of rows do not find it.
-    pub fn complementary(&self, pressing: usize, right: &[f64; ROWS_MAX]) -> Option<[f64; ROWS_MAX]> {
+    pub fn complementary(&self, unilateral: usize, right: &[f64; ROWS_MAX]) -> Option<[f64; ROWS_MAX]> {
         let mut active = [true; ROWS_MAX];
         let scale = right[..self.len].iter().fold(0.0f64, |m, r| m.max(r.abs()));
-        for _ in 0..2 * pressing + 1 {
+        for _ in 0..2 * unilateral + 1 {
             let mut chosen = [0; ROWS_MAX];
             let mut count = 0;
             for (row, _) in active.iter().enumerate().take(self.len).filter(|(_, active)| **active) {
@@ -104,28 +104,31 @@ impl Matrix {
                 count += 1;
             }
             let x = self.solve(&chosen[..count], right)?;
-            let most_negative = lowest((0..pressing).filter(|row| active[*row]).map(|row| (row, x[row])));
+            let most_negative = lowest((0..unilateral).filter(|row| active[*row]).map(|row| (row, x[row])));
             if let Some((row, value)) = most_negative
                 && value < 0.0
             {
                 active[row] = false;
                 continue;
             }
-            let short = |row: usize| (0..self.len).map(|k| self.at[row][k] * x[k]).sum::<f64>() - right[row];
-            let most_short = lowest((0..pressing).filter(|row| !active[*row]).map(|row| (row, short(row))));
-            match most_short {
+            let deficit =
+                |row: usize| (0..self.len).map(|k| self.at[row][k] * x[k]).sum::<f64>() - right[row];
+            let largest_deficit =
+                lowest((0..unilateral).filter(|row| !active[*row]).map(|row| (row, deficit(row))));
+            match largest_deficit {
                 Some((row, value)) if value < -1e-9 * scale => active[row] = true,
-                _ => return Some(x),
+                Some(_) | None => return Some(x),
             }
         }
         None
     }
 }
 
+/// The row with the lowest value; the first of several.
 fn lowest(values: impl Iterator<Item = (usize, f64)>) -> Option<(usize, f64)> {
     values.fold(None, |best, (row, value)| match best {
         Some((_, lowest)) if lowest <= value => best,
-        _ => Some((row, value)),
+        Some(_) | None => Some((row, value)),
     })
 }
 
@@ -147,7 +150,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever it returns satisfies the conditions it promises.
+        /// A solution satisfies all conditions of [`Matrix::complementary`].
         #[test]
         fn solutions_are_complementary(
             seed in prop::collection::vec(prop::array::uniform6(-1.0..1.0f64), 7),
@@ -159,11 +162,11 @@ mod tests {
                 dot + if i == j { 0.1 } else { 0.0 }
             };
             let matrix = Matrix::from_fn(len, entry);
-            let pressing = len.min(4);
-            if let Some(x) = matrix.complementary(pressing, &right) {
+            let unilateral = len.min(4);
+            if let Some(x) = matrix.complementary(unilateral, &right) {
                 for row in 0..len {
                     let ax: f64 = (0..len).map(|k| matrix.at[row][k] * x[k]).sum();
-                    if row < pressing {
+                    if row < unilateral {
                         prop_assert!(x[row] >= 0.0);
                         prop_assert!(ax >= right[row] - 1e-4);
                         prop_assert!(x[row] == 0.0 || (ax - right[row]).abs() < 1e-4);

@@ -1,40 +1,31 @@
-//! What the rule needs to know of a touching body beyond its state: how many it touches, whom it names, and its
-//! velocities after each round and iteration.
+//! What the local solver needs to know of a neighbour beyond its state: the number of its contacts, which contact it
+//! chooses in each round, and its velocities after each round and before each iteration.
 
-use crate::base::ids::{BodyId, StaticId};
-use crate::physics::contact::Velocity;
+use serde::{Deserialize, Serialize};
 
-/// The other side of a touch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-pub enum Partner {
-    /// Ordered first: sums run over bodies before static geometry.
-    Body(BodyId),
-    /// Static geometry.
-    Static(StaticId),
-}
+use crate::physics::contact::{Partner, Velocity};
 
-/// The ghost of a body at a tick. A body that touches only one other has none to tell: the other side can
-/// work it out by itself.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+/// The ghost of a body at a tick. A body with a single contact publishes none: the other side can compute it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct GhostState {
-    /// Among how many touches it is split.
-    pub touches: u32,
-    /// Whom it names in each round, and its velocities after it. Rounds after the last in which it named
-    /// somebody or changed are left out.
+    /// Number of contacts that the body is split among.
+    pub contact_count: u32,
+    /// The contact that the body chooses in each round of impacts, and its velocities after that round. Trailing
+    /// rounds in which it chooses nothing and does not change are left out.
     pub rounds: Vec<(Option<Partner>, Velocity)>,
-    /// Its velocities before each iteration over resting touches.
-    pub rested: Vec<Velocity>,
+    /// Velocities before each iteration over resting contacts, as far as they are final.
+    pub resting: Vec<Velocity>,
 }
 
 impl GhostState {
     /// Equal to the bit. Numbers that merely compare equal, such as zero and minus zero, are not.
     pub fn same_bits(&self, other: &GhostState) -> bool {
         let same = |a: &Velocity, b: &Velocity| a.to_bits() == b.to_bits();
-        self.touches == other.touches
+        self.contact_count == other.contact_count
             && self.rounds.len() == other.rounds.len()
-            && self.rested.len() == other.rested.len()
+            && self.resting.len() == other.resting.len()
             && self.rounds.iter().zip(&other.rounds).all(|(a, b)| a.0 == b.0 && same(&a.1, &b.1))
-            && self.rested.iter().zip(&other.rested).all(|(a, b)| same(a, b))
+            && self.resting.iter().zip(&other.resting).all(|(a, b)| same(a, b))
     }
 
     /// Velocities after `round`, which counts from 1; `start` are those before the first.
@@ -43,8 +34,51 @@ impl GhostState {
         known.checked_sub(1).map_or(start, |last| self.rounds[last].1)
     }
 
-    /// Whom it names in `round`, which counts from 1.
-    pub(super) fn named_in(&self, round: u32) -> Option<Partner> {
-        self.rounds.get(round as usize - 1).and_then(|(named, _)| *named)
+    /// The contact that the body chooses in `round`, which counts from 1.
+    pub(super) fn chosen_in(&self, round: u32) -> Option<Partner> {
+        self.rounds.get(round as usize - 1).and_then(|(chosen, _)| *chosen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ids::{BodyId, StaticId};
+    use crate::base::math::Vec3;
+
+    fn ghost() -> GhostState {
+        let velocity = |x: f64| Velocity { v: Vec3::new(x, -0.0, 1e-300), w: Vec3::new(0.1, f64::MIN, x) };
+        GhostState {
+            contact_count: 3,
+            rounds: vec![
+                (Some(Partner::Body(BodyId(7))), velocity(1.0)),
+                (Some(Partner::Static(StaticId(2))), velocity(2.0)),
+                (None, velocity(3.0)),
+            ],
+            resting: vec![velocity(0.3)],
+        }
+    }
+
+    #[test]
+    fn a_ghost_survives_encoding_to_the_bit() {
+        let bytes = postcard::to_stdvec(&ghost()).expect("a ghost can be encoded");
+        let decoded: GhostState = postcard::from_bytes(&bytes).expect("an encoded ghost can be decoded");
+        assert!(decoded.same_bits(&ghost()));
+    }
+
+    #[test]
+    fn rounds_that_are_left_out_change_nothing() {
+        let start = Velocity::ZERO;
+        assert_eq!(GhostState::default().after_round(4, start), start);
+        assert_eq!(GhostState::default().chosen_in(1), None);
+        assert_eq!(ghost().after_round(9, start), ghost().rounds[2].1);
+        assert_eq!(ghost().chosen_in(2), Some(Partner::Static(StaticId(2))));
+    }
+
+    #[test]
+    fn minus_zero_is_another_ghost() {
+        let mut other = ghost();
+        other.resting[0].v.y = 0.0;
+        assert!(!ghost().same_bits(&other));
     }
 }

@@ -1,4 +1,4 @@
-//! Hard touches: the impulse of a bounce, with the full masses of both bodies.
+//! Impacts between shapes of any kind: the impulse of a bounce, with the full masses of both bodies.
 
 use smallvec::SmallVec;
 
@@ -11,18 +11,18 @@ impl ManifoldContact {
     /// Velocities after the two bodies have bounced off each other.
     pub(super) fn bounce(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> (Velocity, Velocity) {
         let pushes = self.bounce_pushes(a, b, rule);
-        let mut couple = self.couple(a, b, (1.0, 1.0));
+        let mut pair = self.velocity_pair(a, b, (1.0, 1.0));
         for (point, push) in self.points.iter().zip(pushes) {
-            point.row.push(push, &mut couple);
+            point.row.push(push, &mut pair);
         }
         for (at, patch) in self.patches.iter().enumerate() {
             let limits = self.friction_limits_if(at, |point, _| pushes[point]);
-            rub(&mut couple, &patch.rows, self.twists.get(at), limits);
+            apply_friction(&mut pair, &patch.rows, self.spin_rows.get(at), limits);
         }
-        (couple.a, couple.b)
+        (pair.a, pair.b)
     }
 
-    /// Normal impulses: every near point that approaches is to leave with the restitution's share of its speed.
+    /// Normal impulses: every near point that approaches rebounds with the restitution's share of its speed.
     fn bounce_pushes(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> [f64; ROWS_MAX] {
         let e = self.restitution();
         let mut pushes = [0.0; ROWS_MAX];
@@ -34,7 +34,7 @@ impl ManifoldContact {
             return pushes;
         }
         let rows: SmallVec<[SplitRow; 4]> = near.iter().map(|at| self.points[*at].row).collect();
-        for (at, push) in near.iter().zip(joint_bounce(&rows, a, b, e, self.inv_mass)) {
+        for (at, push) in near.iter().zip(common_bounce(&rows, a, b, e, self.inv_mass)) {
             pushes[*at] = push;
         }
         pushes
@@ -44,7 +44,7 @@ impl ManifoldContact {
 /// Several points at once. The complementary solution comes close; scaling it along its own ray then makes the
 /// energy exactly what the restitution says it should be, so that an elastic bounce keeps it to rounding
 /// whatever the shapes.
-fn joint_bounce(
+fn common_bounce(
     rows: &[SplitRow],
     a: &Velocity,
     b: &Velocity,
@@ -69,7 +69,7 @@ fn joint_bounce(
     pushes.map(|push| push * scale)
 }
 
-/// The last resort where rounding defeats the joint solution: only the point that approaches fastest bounces.
+/// The last resort where rounding spoils the solution of all points together: only the fastest point bounces.
 fn single_push(matrix: &Matrix, right: &[f64; ROWS_MAX]) -> [f64; ROWS_MAX] {
     let mut fastest = 0;
     for at in 1..matrix.len {
@@ -82,18 +82,23 @@ fn single_push(matrix: &Matrix, right: &[f64; ROWS_MAX]) -> [f64; ROWS_MAX] {
     pushes
 }
 
-/// Friction of a bounce: stops the sliding and the twisting, or as much of it as Coulomb's law allows.
-fn rub(couple: &mut VelocityPair, rows: &[SplitRow; 2], about: Option<&SplitRow>, limits: (f64, f64)) {
-    let give = |row: &SplitRow| row.gain((1.0, 1.0));
-    // Both directions along the surface resist alike for balls; for others the larger give is the safe choice.
-    let along = give(&rows[0]).max(give(&rows[1]));
-    let slide = rows.map(|row| row.speed(&couple.a, &couple.b));
-    let twist = match about {
-        Some(row) if give(row) > 0.0 && limits.1 > 0.0 => -row.speed(&couple.a, &couple.b) / give(row),
-        _ => 0.0,
+/// Friction of a bounce: stops sliding and spinning, or as much of it as Coulomb's law allows.
+fn apply_friction(
+    pair: &mut VelocityPair,
+    rows: &[SplitRow; 2],
+    about: Option<&SplitRow>,
+    limits: (f64, f64),
+) {
+    let gain = |row: &SplitRow| row.gain((1.0, 1.0));
+    // Balls have one gain for both directions along the surface; for other shapes the larger is the safe choice.
+    let along = gain(&rows[0]).max(gain(&rows[1]));
+    let slide = rows.map(|row| row.speed(&pair.a, &pair.b));
+    let spin = match about {
+        Some(row) if gain(row) > 0.0 && limits.1 > 0.0 => -row.speed(&pair.a, &pair.b) / gain(row),
+        Some(_) | None => 0.0,
     };
-    let tangent_impulse = within_limits([-slide[0] / along, -slide[1] / along, twist], limits);
+    let tangent_impulse = within_limits([-slide[0] / along, -slide[1] / along, spin], limits);
     for (row, impulse) in rows.iter().chain(about).zip(tangent_impulse) {
-        row.push(impulse, couple);
+        row.push(impulse, pair);
     }
 }

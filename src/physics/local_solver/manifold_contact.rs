@@ -1,5 +1,5 @@
-//! Shapes of any kind that touch in one point or in several: up to two patches of friction, points that are solved
-//! together.
+//! Contacts between shapes of any kind, in one point or in several: points are solved together, and points with a
+//! common normal share their friction.
 
 use smallvec::SmallVec;
 use thin_vec::ThinVec;
@@ -7,35 +7,37 @@ use thin_vec::ThinVec;
 use crate::base::math::Vec3;
 use crate::physics::across;
 use crate::physics::collision::kernels::{ContactPoint, Manifold};
-use crate::physics::contact::{PairCache, PatchCache, PointCache};
-use crate::physics::contact::{SolverMass, SplitRow, Velocity, VelocityPair, within_limits};
+use crate::physics::contact::{
+    PairCache, PatchCache, PointCache, SolverMass, SplitRow, Velocity, VelocityPair, within_limits,
+};
 use crate::physics::local_solver::resting::System;
 use crate::physics::world::{ContactRule, Surface};
 
-/// Points whose normals differ by less than this (cosine) lie on one patch.
+/// Points lie on one patch if the cosine of the angle between their normals is larger than this. Not tuned.
 const SAME_PATCH: f64 = 1.0 - 1e-6;
 
 /// A contact point as the solver sees it. The direction of its row is its normal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SolvedPoint {
     pub row: SplitRow,
+    /// Distance of the surfaces, metres; negative where they overlap.
     pub gap: f64,
     feature: u64,
-    /// Impulse that presses the point in this tick.
+    /// Impulse along the normal in this tick, N s.
     pub normal_impulse: f64,
-    /// Distance from the middle of its patch, and which patch that is.
+    /// Distance from the middle of its patch in metres, and the index of that patch.
     arm: f64,
     patch: u32,
-    /// Whether it was normal_impulse at the tick before.
+    /// Whether it carried load at the tick before.
     pub was_loaded: bool,
 }
 
-/// Points with a common normal rub as one: along the surface at their middle, and about the normal.
+/// The friction of points with a common normal: along the surface at their middle, and about the normal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patch {
-    /// Along the surface.
+    /// Two directions along the surface, at right angles.
     pub rows: [SplitRow; 2],
-    /// Impulses along these, and about the normal.
+    /// Impulses along these in N s, and about the normal in N m s.
     pub tangent_impulse: [f64; 3],
 }
 
@@ -47,53 +49,52 @@ impl Patch {
     }
 }
 
-/// A pair of any shapes in touch at one tick.
+/// A pair of any shapes in contact at one tick.
 #[derive(Clone, Debug)]
 pub(super) struct ManifoldContact {
     pub(super) points: SmallVec<[SolvedPoint; 1]>,
     /// Empty where there is no friction.
     pub(super) patches: SmallVec<[Patch; 1]>,
-    /// About the normal of each patch. None for a single point, which cannot resist twisting.
-    pub(super) twists: ThinVec<SplitRow>,
-    /// Inverse masses of the two sides.
+    /// About the normal of each patch. Empty for a single point, which cannot resist spinning.
+    pub(super) spin_rows: ThinVec<SplitRow>,
+    /// Inverse masses of the two sides, 1/kg.
     pub(super) inv_mass: (f64, f64),
     surface: Surface,
-    /// Smallest gap of its points: how deep the touch is.
+    /// Smallest gap of its points, metres.
     pub gap: f64,
-    /// Bounces since the pair began to touch.
+    /// Number of bounces since the contact began.
     pub(super) bounces: u32,
     /// Whether it bounced in this tick.
-    pub(super) fired: bool,
-    /// How its points and its friction work on each other; found when it first rests.
+    pub(super) has_bounced: bool,
+    /// The coupling of its points and its friction; computed in the first iteration over resting contacts.
     pub(super) system: Option<Box<System>>,
 }
 
 impl ManifoldContact {
-    /// A pair whose points are known. The first side is the body with the smaller id, or the body that touches
+    /// The contact of a manifold. The first side is the body with the smaller id, or the body that touches
     /// static geometry.
     pub fn new(
         manifold: &Manifold,
         surface: Surface,
         a: &SolverMass,
         b: &SolverMass,
-        memory: &PairCache,
+        cache: &PairCache,
         rule: &ContactRule,
     ) -> Self {
-        let mut touch = ManifoldContact {
+        let mut contact = ManifoldContact {
             points: SmallVec::new(),
             patches: SmallVec::new(),
-            twists: ThinVec::new(),
+            spin_rows: ThinVec::new(),
             inv_mass: (a.inv_mass, b.inv_mass),
             surface,
             gap: manifold.gap(),
-            bounces: memory.bounces,
-            fired: false,
+            bounces: cache.bounces,
+            has_bounced: false,
             system: None,
         };
-        for contact in manifold.points() {
-            let row = SplitRow::normal(contact.normal, contact.point, a, b);
-            let ContactPoint { gap, feature, .. } = *contact;
-            touch.points.push(SolvedPoint {
+        for &ContactPoint { normal, point, gap, feature } in manifold.points() {
+            let row = SplitRow::normal(normal, point, a, b);
+            contact.points.push(SolvedPoint {
                 row,
                 gap,
                 feature,
@@ -104,40 +105,40 @@ impl ManifoldContact {
             });
         }
         if rule.warm_start {
-            touch.recall_pressure(memory);
+            contact.warm_start_normals(cache);
         }
         if surface.friction > 0.0 {
-            touch.find_patches(manifold, a, b);
+            contact.find_patches(manifold, a, b);
             if rule.warm_start {
-                touch.recall_friction(memory);
+                contact.warm_start_friction(cache);
             }
         }
-        touch
+        contact
     }
 
-    /// Groups points by their normals.
+    /// Groups points into patches by their normals.
     fn find_patches(&mut self, manifold: &Manifold, a: &SolverMass, b: &SolverMass) {
         if let [only] = manifold.points() {
             return self.patches.push(Patch::at(only.point, only.normal, a, b));
         }
         let mut middles: SmallVec<[(Vec3, Vec3, f64); 4]> = SmallVec::new();
-        for (point, ContactPoint { normal, point: place, .. }) in
+        for (point, ContactPoint { normal, point: position, .. }) in
             self.points.iter_mut().zip(manifold.points())
         {
             let known = middles.iter().position(|(n, _, _)| n.dot(normal) > SAME_PATCH);
             point.patch = known.unwrap_or(middles.len()) as u32;
             match known {
                 Some(at) => {
-                    middles[at].1 += place;
+                    middles[at].1 += position;
                     middles[at].2 += 1.0;
                 }
-                None => middles.push((*normal, *place, 1.0)),
+                None => middles.push((*normal, *position, 1.0)),
             }
         }
         for (normal, sum, count) in &mut middles {
             *sum = if *count == 1.0 { *sum } else { *sum / *count };
             self.patches.push(Patch::at(*sum, *normal, a, b));
-            self.twists.push(SplitRow::about(*normal, a, b));
+            self.spin_rows.push(SplitRow::about(*normal, a, b));
         }
         for (point, contact) in self.points.iter_mut().zip(manifold.points()) {
             let (normal, middle, _) = middles[point.patch as usize];
@@ -146,24 +147,24 @@ impl ManifoldContact {
         }
     }
 
-    /// Starts from the impulses that normal_impulse the points last tick.
-    fn recall_pressure(&mut self, memory: &PairCache) {
-        if let ([point], [known]) = (&mut self.points[..], &memory.points[..])
+    /// Starts from the normal impulses of the tick before.
+    fn warm_start_normals(&mut self, cache: &PairCache) {
+        if let ([point], [known]) = (&mut self.points[..], &cache.points[..])
             && point.feature == known.feature
         {
             (point.normal_impulse, point.was_loaded) = (known.normal_impulse, known.normal_impulse > 0.0);
             return;
         }
         let features: SmallVec<[u64; 4]> = self.points.iter().map(|point| point.feature).collect();
-        for (point, normal_impulse) in self.points.iter_mut().zip(memory.normal_impulses(&features)) {
+        for (point, normal_impulse) in self.points.iter_mut().zip(cache.normal_impulses(&features)) {
             point.normal_impulse = normal_impulse;
             point.was_loaded = normal_impulse > 0.0;
         }
     }
 
-    /// Starts from last tick's friction, turned into this tick's directions and within this tick's limits.
-    fn recall_friction(&mut self, memory: &PairCache) {
-        for (at, known) in memory.patches.iter().enumerate().take(self.patches.len()) {
+    /// Starts from the friction of the tick before, turned into this tick's directions and within this tick's limits.
+    fn warm_start_friction(&mut self, cache: &PairCache) {
+        for (at, known) in cache.patches.iter().enumerate().take(self.patches.len()) {
             let limits = self.friction_limits(at);
             let [along, across] = &self.patches[at].rows;
             let wanted = [
@@ -175,12 +176,12 @@ impl ManifoldContact {
         }
     }
 
-    /// Most that a patch can rub and twist, given how hard its points are normal_impulse.
+    /// Largest friction of a patch along the surface (N s) and about the normal (N m s), given its normal impulses.
     pub(super) fn friction_limits(&self, patch: usize) -> (f64, f64) {
         self.friction_limits_if(patch, |_, point| point.normal_impulse)
     }
 
-    /// The same if its points were normal_impulse as `normal_impulse` says.
+    /// The same with the normal impulses that `normal_impulse` gives for each index and point.
     pub(super) fn friction_limits_if(
         &self,
         patch: usize,
@@ -200,20 +201,20 @@ impl ManifoldContact {
         decayed_restitution(self.surface.restitution, self.bounces)
     }
 
-    /// Whether the touch would leave fast enough to matter: then it bounces instead of resting.
+    /// Whether the pair would rebound fast enough to matter: then it bounces instead of resting.
     pub(super) fn is_impact(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> bool {
         let near = self.points.iter().filter(|p| p.gap < rule.margin_m);
         let approach = near.map(|p| p.row.speed(a, b)).fold(0.0, f64::min);
         approach < 0.0 && self.restitution() * -approach > rule.bounce_speed_mps
     }
 
-    /// Whether the two fly apart, though they may still overlap.
-    pub(super) fn parts(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> bool {
+    /// Whether the two bodies separate, though they may still overlap.
+    pub(super) fn is_separating(&self, a: &Velocity, b: &Velocity, rule: &ContactRule) -> bool {
         self.points.iter().all(|p| p.row.speed(a, b) >= rule.separation_speed_mps)
     }
 
-    /// Forgets the impulses that held it: a bounce ends a rest.
-    pub(super) fn release(&mut self) {
+    /// Sets the impulses that hold it to zero.
+    pub(super) fn clear_impulses(&mut self) {
         for point in &mut self.points {
             point.normal_impulse = 0.0;
         }
@@ -222,12 +223,12 @@ impl ManifoldContact {
         }
     }
 
-    /// Whether any impulse holds it.
-    pub(super) fn is_held(&self) -> bool {
+    /// Whether any normal impulse holds it.
+    pub(super) fn is_loaded(&self) -> bool {
         self.points.iter().any(|p| p.normal_impulse > 0.0)
     }
 
-    /// The impulse on the first body and its turning moments about both centres of mass. The second body gets
+    /// The impulse on the first body and its moments about both centres of mass. The second body gets
     /// the opposite of both.
     pub(super) fn impulse(&self) -> (Vec3, Vec3, Vec3) {
         let mut total = (Vec3::zeros(), Vec3::zeros(), Vec3::zeros());
@@ -241,20 +242,25 @@ impl ManifoldContact {
             add(&point.row, point.normal_impulse);
         }
         for (at, patch) in self.patches.iter().enumerate() {
-            for (row, impulse) in patch.rows.iter().chain(self.twists.get(at)).zip(patch.tangent_impulse) {
+            for (row, impulse) in patch.rows.iter().chain(self.spin_rows.get(at)).zip(patch.tangent_impulse) {
                 add(row, impulse);
             }
         }
         total
     }
 
-    /// The two bodies as this touch sees them.
-    pub(super) fn couple(&self, a: &Velocity, b: &Velocity, weights: (f64, f64)) -> VelocityPair {
+    /// The two bodies with their velocities, masses and weights.
+    pub(super) fn velocity_pair(&self, a: &Velocity, b: &Velocity, weights: (f64, f64)) -> VelocityPair {
         VelocityPair { a: *a, b: *b, inv_mass: self.inv_mass, weights }
     }
 
-    /// What the pair remembers for the next tick.
-    pub fn memory(&self) -> PairCache {
+    /// Whether every normal impulse is finite and none pulls.
+    pub(super) fn has_valid_impulses(&self) -> bool {
+        self.points.iter().all(|p| p.normal_impulse.is_finite() && p.normal_impulse >= 0.0)
+    }
+
+    /// What the pair keeps for the next tick.
+    pub fn cache(&self) -> PairCache {
         let point = |p: &SolvedPoint| PointCache { feature: p.feature, normal_impulse: p.normal_impulse };
         let patch = |p: &Patch| PatchCache {
             tangent_impulse: p.rows[0].dir * p.tangent_impulse[0] + p.rows[1].dir * p.tangent_impulse[1],
@@ -268,15 +274,15 @@ impl ManifoldContact {
     }
 }
 
-/// Restitution after some bounces: it fades with every bounce of the same touch, so that rattling dies out.
+/// Restitution after some bounces: it fades with every bounce of the same contact, so that rattling dies out.
 #[inline]
 pub(super) fn decayed_restitution(restitution: f64, bounces: u32) -> f64 {
-    let mut decayed_restitution = restitution;
+    let mut decayed = restitution;
     for _ in 0..bounces {
-        decayed_restitution *= restitution;
-        if decayed_restitution == 0.0 || restitution == 1.0 {
+        decayed *= restitution;
+        if decayed == 0.0 || restitution == 1.0 {
             break;
         }
     }
-    decayed_restitution
+    decayed
 }

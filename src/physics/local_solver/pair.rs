@@ -1,139 +1,128 @@
-//! Who touches whom at one tick.
+//! The pairs in contact at one tick, each with its constraint.
 //!
-//! Touches are large, and there may be more of them than a cache holds: whoever looks at one takes down what others
-//! will ask.
+//! Constraints are large, and there may be more of them than a processor's cache holds. So every pass over them copies
+//! what later steps need into the small record beside each.
 
 use crate::base::math::Vec3;
 use crate::base::parallel;
-use crate::physics::contact::Velocity;
+use crate::physics::contact::{ContactPair, PairCache, PairInput, SolverBody, SolverMass, Velocity};
 use crate::physics::local_solver::contact::ContactConstraint;
-use crate::physics::local_solver::ghost::Partner;
-use crate::physics::local_solver::solver::SolverBody;
-use crate::physics::world::ContactRule;
+use crate::physics::local_solver::ghost::GhostState;
+use crate::physics::world::World;
 
-/// Two that touch, as places in the list of bodies, and what there is to know of them without looking at their
-/// touch.
+/// A pair, and what there is to know of it without reading its constraint.
 #[derive(Clone, Debug)]
-pub struct ContactPair {
-    /// The body with the smaller id, or the body that touches static geometry.
-    pub a: u32,
-    /// The body with the larger id; `None` for static geometry.
-    pub b: Option<u32>,
-    /// What the first side touches.
-    pub with: Partner,
-    /// Smallest gap of its points.
+pub(super) struct PairRecord {
+    pub pair: ContactPair,
+    /// Smallest gap of its points, metres.
     pub gap: f64,
-    /// Whether it is hard at the velocities at the start.
-    pub(super) was_impact: bool,
-    /// Whether it is still hard after the last round: it acts no more in this tick.
-    pub(super) waits: bool,
-    /// Whether the two fly apart.
-    pub(super) parts: bool,
-    /// Whether an impulse holds it.
-    pub(super) is_held: bool,
+    /// Whether it is an impact at the velocities at the start of the tick.
+    pub was_impact: bool,
+    /// Whether it is still an impact after the last round: it does not act in this tick any more.
+    pub is_deferred: bool,
+    /// Whether the two bodies separate.
+    pub is_separating: bool,
+    /// Whether a normal impulse holds it.
+    pub is_loaded: bool,
     /// The round in which it last bounced; 0 for none.
-    pub(super) bounced_in: u32,
-    /// What it does to its first side: impulse, and turning moments about both centres of mass.
-    pub(super) impulse: (Vec3, Vec3, Vec3),
-    /// How far it moves its two sides; nothing if it waits.
-    pub(super) moved: Option<(Velocity, Velocity)>,
+    pub bounced_in: u32,
+    /// What it does to its first side: impulse, and moments about both centres of mass.
+    pub impulse: (Vec3, Vec3, Vec3),
+    /// How far it moves its two sides; nothing if it is deferred.
+    pub moved: Option<(Velocity, Velocity)>,
 }
 
-impl ContactPair {
-    fn of((a, b, with): Sides) -> Self {
-        ContactPair {
-            a,
-            b,
-            with,
+impl PairRecord {
+    fn new(pair: ContactPair) -> Self {
+        PairRecord {
+            pair,
             gap: f64::INFINITY,
             was_impact: false,
-            waits: false,
-            parts: false,
-            is_held: false,
+            is_deferred: false,
+            is_separating: false,
+            is_loaded: false,
             bounced_in: 0,
             impulse: (Vec3::zeros(), Vec3::zeros(), Vec3::zeros()),
             moved: None,
         }
     }
 
-    /// Takes down what there is to know of its touch at the start.
-    fn note(&mut self, bodies: &[SolverBody], rule: &ContactRule, touch: &ContactConstraint) {
-        let twist = |place: u32| Velocity::of(&bodies[place as usize].state);
-        self.gap = touch.gap();
-        self.was_impact = touch.is_impact(&twist(self.a), &self.b.map_or(Velocity::ZERO, twist), rule);
-        self.impulse = touch.impulse();
-    }
-
-    /// The bodies on its two sides.
-    pub fn sides(&self) -> impl Iterator<Item = u32> + use<> {
-        [Some(self.a), self.b].into_iter().flatten()
+    /// Copies what there is to know of the constraint at the start of the tick.
+    fn note_start(
+        &mut self,
+        world: &World,
+        bodies: &[SolverBody<GhostState>],
+        constraint: &ContactConstraint,
+    ) {
+        let velocity = |body: u32| Velocity::of(&bodies[body as usize].state);
+        let (a, b) = (velocity(self.pair.a), self.pair.b.map_or(Velocity::ZERO, velocity));
+        self.gap = constraint.gap();
+        self.was_impact = constraint.is_impact(&a, &b, &world.rule);
+        self.impulse = constraint.impulse();
     }
 }
 
-/// Two bodies, or one and static geometry, and what the first touches.
-pub type Sides = (u32, Option<u32>, Partner);
-
-/// All pairs of one tick, in order: pairs of bodies by ascending ids first, then touches with static geometry by
+/// All pairs of one tick, in order: pairs of bodies by ascending ids first, then contacts with static geometry by
 /// ascending body and static id.
 #[derive(Clone, Default)]
-pub struct ContactPairs {
-    list: Vec<ContactPair>,
-    touches: Vec<ContactConstraint>,
+pub(super) struct ContactPairs {
+    records: Vec<PairRecord>,
+    constraints: Vec<ContactConstraint>,
 }
 
 impl ContactPairs {
-    /// Forgets all pairs, but keeps the room they took.
-    pub fn clear(&mut self) {
-        self.list.clear();
-        self.touches.clear();
-    }
-
-    /// The next pair.
-    pub fn push(
+    /// Replaces all pairs; see [`crate::physics::contact::ContactModel::prepare`].
+    pub fn prepare<'c>(
         &mut self,
-        bodies: &[SolverBody],
-        rule: &ContactRule,
-        sides: Sides,
-        touch: ContactConstraint,
-    ) {
-        let mut pair = ContactPair::of(sides);
-        pair.note(bodies, rule, &touch);
-        self.list.push(pair);
-        self.touches.push(touch);
-    }
-
-    /// So many pairs, in the place of those there were.
-    pub fn fill(
-        &mut self,
-        bodies: &[SolverBody],
-        rule: &ContactRule,
+        world: &World,
+        bodies: &[SolverBody<GhostState>],
         count: usize,
-        sides: impl Fn(usize) -> Sides + Sync + Send,
-        make: impl Fn(usize) -> ContactConstraint + Sync + Send,
+        pair: impl Fn(usize) -> ContactPair + Sync + Send,
+        input: impl Fn(usize) -> PairInput<'c, PairCache> + Sync + Send,
     ) {
-        parallel::par_fill(&mut self.list, count, |at| ContactPair::of(sides(at)));
-        parallel::par_zip_fill(&mut self.touches, &mut self.list, |at, pair| {
-            let touch = make(at);
-            pair.note(bodies, rule, &touch);
-            touch
+        let new_contact = PairCache::default();
+        parallel::par_fill(&mut self.records, count, |at| PairRecord::new(pair(at)));
+        parallel::par_zip_fill(&mut self.constraints, &mut self.records, |at, record| {
+            let PairInput { manifold, fixed, cache } = input(at);
+            let first = &bodies[record.pair.a as usize];
+            let cache = cache.unwrap_or(&new_contact);
+            let constraint = match (record.pair.b, fixed) {
+                (Some(b), None) => {
+                    let second = &bodies[b as usize];
+                    let surface = first.body.surface.combined(&second.body.surface);
+                    ContactConstraint::new(manifold, surface, &first.mass, &second.mass, cache, &world.rule)
+                }
+                (None, Some(object)) => {
+                    let surface = first.body.surface.combined(&object.surface);
+                    let mass = SolverMass::fixed(object.x);
+                    ContactConstraint::new(manifold, surface, &first.mass, &mass, cache, &world.rule)
+                }
+                (Some(_), Some(_)) | (None, None) => {
+                    unreachable!("the second side is either a body or static geometry")
+                }
+            };
+            record.note_start(world, bodies, &constraint);
+            constraint
         });
     }
 
-    /// Who meets.
-    pub fn list(&self) -> &[ContactPair] {
-        &self.list
+    /// The records of all pairs.
+    pub fn records(&self) -> &[PairRecord] {
+        &self.records
     }
 
-    /// The touch of one pair.
-    pub fn touch(&self, at: usize) -> &ContactConstraint {
-        &self.touches[at]
+    /// The constraints of all pairs.
+    pub fn constraints(&self) -> &[ContactConstraint] {
+        &self.constraints
     }
 
-    pub(super) fn get_mut(&mut self, at: usize) -> (&mut ContactPair, &mut ContactConstraint) {
-        (&mut self.list[at], &mut self.touches[at])
+    pub fn get_mut(&mut self, at: usize) -> (&mut PairRecord, &mut ContactConstraint) {
+        (&mut self.records[at], &mut self.constraints[at])
     }
 
-    pub(super) fn each(&mut self, act: impl Fn(&mut ContactPair, &mut ContactConstraint) + Sync) {
-        parallel::par_for_pairs(&mut self.list, &mut self.touches, |_, pair, touch| act(pair, touch));
+    /// Calls `act` for every pair, on any thread.
+    pub fn each(&mut self, act: impl Fn(&mut PairRecord, &mut ContactConstraint) + Sync) {
+        let (records, constraints) = (&mut self.records, &mut self.constraints);
+        parallel::par_for_pairs(records, constraints, |_, record, constraint| act(record, constraint));
     }
 }

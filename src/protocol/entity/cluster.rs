@@ -1,4 +1,4 @@
-//! Reclustering: an entity whose bodies keep touching those of a larger cluster joins it, and bodies that are no longer
+//! Reclustering: an entity with bodies that keep touching a larger cluster joins it, and bodies that are no longer
 //! near their cluster leave it.
 //!
 //! Decisions rest on committed ticks, and bodies migrate at GVT. Which bodies share a clock never changes a result, so

@@ -43,7 +43,7 @@ impl<D: Dynamics> Serialize for Encounter<D> {
 #[derive(Clone)]
 pub struct Entry<D: Dynamics> {
     span: CellSpan,
-    /// The entity whose track it is.
+    /// The entity that the track belongs to.
     entity: EntityId,
     first: Tick,
     /// One more than the last tick when it was written; the track knows whether it has been retracted since.

@@ -234,7 +234,8 @@ impl Machine {
         match next {
             Transition::Timeout(id) => self.timeout(reading, id, notes),
             Transition::Deliver(from, to) => {
-                let channel = self.channels.get_mut(&(from, to)).expect("invariant: the channel is not empty");
+                let channel =
+                    self.channels.get_mut(&(from, to)).expect("invariant: the channel is not empty");
                 let message = channel.pop_front().expect("invariant: the channel is not empty");
                 if channel.is_empty() {
                     self.channels.remove(&(from, to));
@@ -355,7 +356,8 @@ impl Machine {
             if let Some(written) = self.table.get_mut(&tick) {
                 written.remove(&id);
             }
-            undone_contacts.extend(self.contacts.iter().copied().filter(|c| c.tick == tick && (c.a == id || c.b == id)));
+            undone_contacts
+                .extend(self.contacts.iter().copied().filter(|c| c.tick == tick && (c.a == id || c.b == id)));
         }
         if to > entity.lvt {
             self.flaw.get_or_insert(Flaw::JumpedAhead { body: id, tick: to });
