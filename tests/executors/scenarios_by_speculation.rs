@@ -1,7 +1,7 @@
-//! Every ready-made scene commits the reference by speculation, whatever the window, the buckets and the clusters.
+//! Every scenario commits the reference by speculation, whatever the window, the buckets and the clusters.
 //!
-//! All combinations would take minutes, so each run takes a sample that has every value of every setting in it.
-//! Another sample: `ANACHRON_SEED=7`; all of them: `ANACHRON_CASES=100`; one scene: `ANACHRON_ONLY=bowl`.
+//! All combinations would take minutes, so each run takes a sample that contains every value of every setting.
+//! Another sample: `ANACHRON_SEED=7`; all combinations: `ANACHRON_CASES=100`; one scenario: `ANACHRON_ONLY=bowl`.
 
 use anachron::internals::executor::single_thread::Order;
 use anachron::internals::runtime::shared::Tuning;
@@ -11,10 +11,10 @@ use anachron::scene::Scene;
 use crate::patience::patience;
 use crate::same_bits::Reference;
 
-const WINDOWS: [u64; 4] = [1, 16, 64, 1024];
+const WINDOWS_TICKS: [u64; 4] = [1, 16, 64, 1024];
 const BUCKETS: [u32; 4] = [1, 7, 64, 4096];
 const CLUSTERS: [u32; 3] = [1, 4, 32];
-/// Where bodies touch much, and updates that are lost would be missed.
+/// Scenarios with many contacts, in which a lost ghost update changes the result.
 const CROWDED: [&str; 5] = ["cylinders", "bouncing", "stack", "bowl", "billiards"];
 
 fn number(name: &str, otherwise: u64) -> u64 {
@@ -37,13 +37,13 @@ fn scene(golden: &Golden, share: f64) -> Scene {
     build(golden.scenario, &request).expect("golden runs are valid")
 }
 
-/// Runs and says how long it took; a failure says how to see it again.
+/// Runs a case and prints its duration; a failure prints how to repeat it.
 fn check(golden: &Golden, reference: &Reference, tuning: &Tuning, order: Order) {
     let begun = std::time::Instant::now();
-    let what = format!("{} {:?} {tuning:?} {order:?}", golden.scenario, golden.set);
+    let case = format!("{} {:?} {tuning:?} {order:?}", golden.scenario, golden.set);
     match reference.compare(tuning, order) {
-        Ok(_) => println!("{:6.2} s {what}", begun.elapsed().as_secs_f64()),
-        Err(wrong) => panic!("{wrong}\n{what}\nANACHRON_SEED={} replays it", number("ANACHRON_SEED", 1)),
+        Ok(_) => println!("{:6.2} s {case}", begun.elapsed().as_secs_f64()),
+        Err(wrong) => panic!("{wrong}\n{case}\nANACHRON_SEED={} replays it", number("ANACHRON_SEED", 1)),
     }
 }
 
@@ -56,11 +56,11 @@ fn every_setting_commits_the_reference() {
         // Odd steps through lists of four and of three reach every combination in 48 samples.
         for _ in 0..samples.min(48) {
             turn += 1;
-            let at = turn as usize;
+            let turn = turn as usize;
             let tuning = Tuning {
-                window_ticks: WINDOWS[at % 4],
-                buckets: BUCKETS[(at + at / 4) % 4],
-                cluster: CLUSTERS[at % 3],
+                window_ticks: WINDOWS_TICKS[turn % 4],
+                buckets: BUCKETS[(turn + turn / 4) % 4],
+                cluster: CLUSTERS[turn % 3],
                 ..Tuning::default()
             };
             check(golden, &reference, &tuning, Order::Sensible);
@@ -76,10 +76,10 @@ fn crowded_scenes_commit_the_reference_in_any_order() {
         let reference = Reference::new(&scene(golden, 0.4));
         for seed in first..first + seeds {
             let cluster = CLUSTERS[seed as usize % 2];
-            for (window, contact_window) in [(16, 1), (64, 3)] {
+            for (window_ticks, contact_ticks) in [(16, 1), (64, 3)] {
                 let tuning = Tuning {
-                    window_ticks: window,
-                    contact_window_ticks: Some(contact_window),
+                    window_ticks,
+                    contact_window_ticks: Some(contact_ticks),
                     cluster,
                     ..Tuning::default()
                 };

@@ -1,9 +1,9 @@
-//! Speculation commits exactly the frames and the tally of the sequential reference, whatever the scene, the
-//! tuning and the order in which things happen.
+//! Speculation commits exactly the frames and the tally of the sequential reference, whatever the scene, the tuning and
+//! the schedule.
 //!
 //! A failure prints a recipe. `ANACHRON_RECIPE='...' cargo test --test executors speculation::replay` runs
-//! it again. `ANACHRON_CASES=100 cargo test --test executors speculation::random` looks a hundred times as
-//! long as usual.
+//! it again. `ANACHRON_CASES=100 cargo test --test executors speculation::random` runs a hundred times as
+//! many cases.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -41,79 +41,79 @@ fn replay() {
     println!("{stats:#?}");
 }
 
-/// Orders and tunings that have little in common.
-fn ways() -> Vec<(Tuning, Order)> {
-    let tuning = |window: u64, cluster: u32| Tuning {
-        window_ticks: window,
+/// Tunings and schedules that differ widely.
+fn variants() -> Vec<(Tuning, Order)> {
+    let tuning = |window_ticks, cluster| Tuning {
+        window_ticks,
         cluster,
         contact_window_ticks: Some(2),
         ..Tuning::default()
     };
-    let mut ways = vec![(tuning(1, 1), Order::Sensible), (tuning(1024, 1000), Order::Sensible)];
-    ways.extend(
+    let mut variants = vec![(tuning(1, 1), Order::Sensible), (tuning(1024, 1000), Order::Sensible)];
+    variants.extend(
         (0..6)
             .map(|seed| (tuning([3, 40][seed as usize % 2], 1 + seed as u32 / 3), Order::Adversarial(seed))),
     );
-    ways
+    variants
 }
 
-fn check_all_ways(scene: &Scene) {
+fn check_all_variants(scene: &Scene) {
     let reference = Reference::new(scene);
-    for (tuning, order) in ways() {
+    for (tuning, order) in variants() {
         if let Err(wrong) = reference.compare(&tuning, order) {
             panic!("{wrong}\n{tuning:?} {order:?}");
         }
     }
 }
 
-fn lvt_min() -> StaticObject {
+fn floor() -> StaticObject {
     StaticObject::new(Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3])
 }
 
-/// Balls of a radius in a tight heap on the lvt_min.
+/// Balls in a tight heap on the floor; `radius` in metres.
 fn heap(radius: f64, bodies: u32) -> Scene {
-    let mut scene = Scene { seconds: 0.25, statics: vec![lvt_min()], ..Scene::default() };
-    for at in 0..bodies {
-        let site = [at % 3, at / 9, at / 3 % 3].map(|c| f64::from(c) * 2.0 * radius);
+    let mut scene = Scene { seconds: 0.25, statics: vec![floor()], ..Scene::default() };
+    for body in 0..bodies {
+        let site = [body % 3, body / 9, body / 3 % 3].map(|c| f64::from(c) * 2.0 * radius);
         scene.bodies.push(Body::new(Shape::Sphere { radius }, [site[0], site[1] + radius, site[2]]));
     }
     scene
 }
 
 #[test]
-fn a_run_of_no_ticks_and_a_lonely_body() {
-    check_all_ways(&Scene { seconds: 1e-4, ..heap(0.5, 4) });
-    check_all_ways(&Scene { seconds: 1.0 / 240.0, ..heap(0.5, 4) });
-    check_all_ways(&heap(0.5, 1));
+fn a_run_without_ticks_and_a_run_of_one_body() {
+    check_all_variants(&Scene { seconds: 1e-4, ..heap(0.5, 4) });
+    check_all_variants(&Scene { seconds: 1.0 / 240.0, ..heap(0.5, 4) });
+    check_all_variants(&heap(0.5, 1));
 }
 
-/// A ring stuck in a mesh bounces without effect, grows duller, and bounces again: whether it does must not depend on
-/// whether a pair elsewhere is still bouncing.
+/// A ring stuck in a mesh has impacts without effect, with less and less restitution. Whether it has another one must not
+/// depend on impacts of bodies elsewhere.
 #[test]
-fn a_bounce_without_effect_is_still_a_bounce() {
+fn an_impact_without_effect_is_still_an_impact() {
     let recipe: Recipe = "Clutter 4782956025213766632 11 5 1 none 1 0.5 1 false sensible".parse().unwrap();
     recipe.check().unwrap();
 }
 
-/// Where things are smaller than what a tick of gravity moves them, cells must not be smaller than that.
+/// Cells must not be smaller than the distance that gravity moves a body in a tick, however small the bodies are.
 #[test]
-fn dust_and_coarse_ticks_do_not_flood_the_table() {
-    check_all_ways(&heap(1e-5, 12));
-    check_all_ways(&Scene { ticks_per_second: 1.0, seconds: 20.0, ..heap(0.1, 12) });
+fn tiny_bodies_and_long_ticks_do_not_flood_the_table() {
+    check_all_variants(&heap(1e-5, 12));
+    check_all_variants(&Scene { ticks_per_second: 1.0, seconds: 20.0, ..heap(0.1, 12) });
 }
 
-/// Far from the origin positions are rounded to more than a small body.
+/// Far from the origin positions are rounded by more than the size of a small body.
 #[test]
 fn small_bodies_far_away_do_not_flood_the_table() {
     let mut scene = Scene { gravity: [0.0; 3], seconds: 0.2, ..Scene::default() };
-    for at in 0..6 {
-        let body = Body::new(Shape::Sphere { radius: 1e-4 }, [1e9, 3e-4 * f64::from(at), 0.0]);
-        scene.bodies.push(body.moving([0.0, 0.01 * f64::from(3 - at), 0.0]));
+    for number in 0..6 {
+        let body = Body::new(Shape::Sphere { radius: 1e-4 }, [1e9, 3e-4 * f64::from(number), 0.0]);
+        scene.bodies.push(body.moving([0.0, 0.01 * f64::from(3 - number), 0.0]));
     }
-    check_all_ways(&scene);
+    check_all_variants(&scene);
 }
 
-/// What is kept is bounded by the window, not by the length of the run.
+/// Histories, table and flight log are bounded by the window, not by the length of the run.
 #[test]
 fn memory_does_not_grow_with_time() {
     for ticks_per_frame in [4, 1_000_000] {
@@ -125,18 +125,18 @@ fn memory_does_not_grow_with_time() {
             if actions.is_multiple_of(64) {
                 let segments = view.entities().map(|entity| entity.segments()).sum();
                 let now = [segments, view.shared.table.len(), view.shared.log.len()];
-                most = std::array::from_fn(|at| most[at].max(now[at]));
+                most = std::array::from_fn(|kind| most[kind].max(now[kind]));
             }
         };
         let tuning = Tuning::default();
         let job = Job { model: &model, tuning: &tuning, inputs: None };
         let go_on = &mut |_| ControlFlow::Continue(());
-        run_watched(job, Order::Sensible, &mut watch, go_on).expect("the run goes well");
-        // At worst every body is held and runs a whole window ahead, tick by tick; a ball covers few cells; and
-        // flights may wait for the next frame, or for the log to be cleared between frames.
+        run_watched(job, Order::Sensible, &mut watch, go_on).expect("the run finishes");
+        // At worst every body rests and runs a whole window ahead, tick by tick; a ball covers few cells; and flights may
+        // wait for the next frame, or for the log to be cleared between frames.
         let segments = 30 * (tuning.window_ticks as usize + 4);
         let bounds = [segments, 27 * segments, segments + 30 * 256];
         println!("segments, entries and flights: {most:?} of {bounds:?}; the run has {} ticks", 8 * 240);
-        assert!((0..3).all(|at| most[at] <= bounds[at]), "{most:?} of {bounds:?}");
+        assert!((0..3).all(|kind| most[kind] <= bounds[kind]), "{most:?} of {bounds:?}");
     }
 }

@@ -24,53 +24,49 @@ fn run(scene: &Scene, sync: SyncMode, cores: usize, tuning: Tuning) -> Report {
     simulation.run(|_| ControlFlow::Continue(())).expect("the run finishes")
 }
 
+/// Time Warp must commit the digest and the tally of the reference.
 fn assert_same(scene: &Scene, reference: &Report, cores: usize, tuning: Tuning) {
     let report = run(scene, SyncMode::Timewarp, cores, tuning);
-    let how = format!("{} on {cores} cores with {tuning:?}", scene.name);
-    assert_eq!(report.digest, reference.digest, "{how}");
-    assert_eq!(report.tally, reference.tally, "{how}");
-    assert_eq!((report.frames, report.interrupted), (reference.frames, false), "{how}");
+    let case = format!("{} on {cores} cores with {tuning:?}", scene.name);
+    assert_eq!(report.digest, reference.digest, "{case}");
+    assert_eq!(report.tally, reference.tally, "{case}");
+    assert_eq!((report.frames, report.interrupted), (reference.frames, false), "{case}");
 }
 
-/// Every scenario, on one core to eight, with strides from one tick to all there are.
+/// Every scenario, on one to eight cores, with windows from 1 tick to the whole run.
 #[test]
 fn every_scenario_on_any_number_of_cores() {
-    // Links that hold each other are slow without clusters: most of it is left to `./test long`.
+    // Interlocked rings are slow without clusters: most of the run is left to `./test long`.
     let is_short = |golden: &Golden| golden.scenario == "chain-net" && patience() == 1;
     let milliseconds = |golden: &Golden| if is_short(golden) { 100 } else { 400 };
     let scenes = GOLDEN.iter().map(|golden| (golden, scene_of(golden, milliseconds(golden))));
-    for (at, (golden, scene)) in scenes.filter(|(_, scene)| scene.joints.is_empty()).enumerate() {
-        // A pyramid tells a ghost per iteration, and has sixteen: dear without clusters.
+    for (case, (golden, scene)) in scenes.filter(|(_, scene)| scene.joints.is_empty()).enumerate() {
+        // A pyramid sends ghost updates for each of its sixteen iterations: expensive without clusters.
         let cluster = if golden.scenario == "pyramid" { 16 } else { 1 };
         let reference = run(&scene, SyncMode::Sequential, 1, Tuning::default());
         let usual = Tuning { cluster, ..Tuning::default() };
         for cores in [1, 2] {
             assert_same(&scene, &reference, cores, usual);
         }
-        // The rest of the matrix is walked along a diagonal: every value with some scenario.
-        let cores = [3, 4, 8][at % 3];
-        let window = [1, 16, 64, 1024][at % 4];
-        let buckets = [1, 7, 64, 4096][(at / 2) % 4];
-        let cluster = if golden.scenario == "pyramid" { 32 } else { [1, 4, 32][(at / 3) % 3] };
-        let adaptive = at % 2 == 0;
-        assert_same(
-            &scene,
-            &reference,
-            cores,
-            Tuning { window_ticks: window, buckets, cluster, adaptive, ..usual },
-        );
-        // Bodies that keep touching come together, whatever else they do.
+        // A diagonal through the other combinations: every value occurs with some scenario.
+        let cores = [3, 4, 8][case % 3];
+        let window_ticks = [1, 16, 64, 1024][case % 4];
+        let buckets = [1, 7, 64, 4096][(case / 2) % 4];
+        let cluster = if golden.scenario == "pyramid" { 32 } else { [1, 4, 32][(case / 3) % 3] };
+        let adaptive = case % 2 == 0;
+        assert_same(&scene, &reference, cores, Tuning { window_ticks, buckets, cluster, adaptive, ..usual });
+        // Automatic clustering.
         for cores in [1, 2] {
             assert_same(&scene, &reference, cores, Tuning { cluster: 0, adaptive, ..usual });
         }
-        // Buckets as actors: a request carries the tracks from one to the next.
-        let actors = Tuning { lane: Lane::Actors, buckets: [64, 7, 1][at % 3], ..usual };
+        // Buckets as actors: a table request carries the track from one to the next.
+        let actors = Tuning { lane: Lane::Actors, buckets: [64, 7, 1][case % 3], ..usual };
         assert_same(&scene, &reference, 2, actors);
     }
 }
 
-/// While a request travels, its sender may be told something that makes the plan void. An entity that has found the void tracks
-/// in the meantime must not take them for the ones that replace them.
+/// While a table request is under way, a message may make its plan void. An entity that has found the void track in the
+/// meantime must not take it for the track that replaces it.
 #[test]
 fn a_void_plan_is_not_mistaken_for_its_successor() {
     let cases = [("cylinders", 100, 2.0, 37, 1), ("billiards", 16, 1.0, 3, 2), ("stack", 10, 1.0, 3, 2)];
@@ -83,7 +79,7 @@ fn a_void_plan_is_not_mistaken_for_its_successor() {
     }
 }
 
-/// Bodies much smaller than what they fall in a tick, and ticks much longer than usual.
+/// Bodies much smaller than the distance they fall in a tick, and ticks much longer than usual.
 #[test]
 fn tiny_bodies_and_long_ticks_do_not_fill_the_table() {
     for (radius, ticks_per_second) in [(1e-3, 30.0), (1e-2, 2.0), (1e-6, 240.0)] {
@@ -96,55 +92,55 @@ fn tiny_bodies_and_long_ticks_do_not_fill_the_table() {
     }
 }
 
-/// Every step taken back and done again comes out the same, and so does the whole.
+/// Rolling back and repeating every step changes no bit of the result.
 #[test]
-fn every_step_can_be_taken_back_and_repeated() {
+fn every_step_can_be_rolled_back_and_repeated() {
     let scenes = GOLDEN.iter().map(|golden| (golden, scene_of(golden, 400)));
     for (golden, scene) in scenes.filter(|(_, scene)| scene.joints.is_empty() && scene.name != "pyramid") {
         let reference = run(&scene, SyncMode::Sequential, 1, Tuning::default());
         let report = run(&scene, SyncMode::RollbackCheck, 1, Tuning { cluster: 1, ..Tuning::default() });
-        let regrouped = run(&scene, SyncMode::RollbackCheck, 1, Tuning::default());
-        assert_eq!(regrouped.digest, reference.digest, "{}", golden.scenario);
+        let clustered = run(&scene, SyncMode::RollbackCheck, 1, Tuning::default());
+        assert_eq!(clustered.digest, reference.digest, "{}", golden.scenario);
         assert_eq!((report.digest, report.tally), (reference.digest, reference.tally), "{}", golden.scenario);
         let stats = report.speculation.expect("it speculates");
         assert!(stats.ticks_undone >= stats.ticks / 4, "{}: {stats:?}", golden.scenario);
     }
 }
 
-/// A caller that has seen enough gets what was committed so far, and the actors stop.
+/// A run that its caller ends early reports what was committed so far, and stops its actors.
 #[test]
 fn a_run_can_be_ended_at_any_frame() {
     let scene = scene_of(&GOLDEN[1], 1000);
-    let frames = |sync: SyncMode, enough: u64| {
-        let mut seen = Vec::new();
+    let frames = |sync: SyncMode, last: u64| {
+        let mut frames = Vec::new();
         let simulation = Simulation::new(&scene).expect("the scene is valid").sync(sync).cores(2);
         let report = simulation.run(|frame| {
-            seen.push(frame.clone());
-            if frame.index == enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            frames.push(frame.clone());
+            if frame.index == last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        (seen, report.expect("the run ends cleanly"))
+        (frames, report.expect("the run ends cleanly"))
     };
-    for enough in [0, 1, 17] {
-        let (expected, reference) = frames(SyncMode::Sequential, enough);
-        let (seen, report) = frames(SyncMode::Timewarp, enough);
-        assert_eq!(seen, expected);
+    for last in [0, 1, 17] {
+        let (expected, reference) = frames(SyncMode::Sequential, last);
+        let (committed, report) = frames(SyncMode::Timewarp, last);
+        assert_eq!(committed, expected);
         assert_eq!((report.frames, report.digest), (reference.frames, reference.digest));
         assert!(report.interrupted);
     }
 }
 
-/// Starting and stopping many times in one process leaves nothing behind that would get in the way.
+/// Starting and stopping many times in one process leaves no threads behind.
 #[test]
 fn many_runs_in_one_process() {
-    // Threads are counted, so no other test may start any: a process with this test alone.
+    // Threads are counted and no other test may start any, so this test runs in a process of its own.
     let this = "timewarp::many_runs_in_one_process";
     if std::env::var("ANACHRON_ALONE").is_err() {
         let program = std::env::current_exe().expect("this program is a file");
         let arguments = ["--exact", this, "--nocapture"];
         let alone = std::process::Command::new(program).args(arguments).env("ANACHRON_ALONE", this).output();
         let alone = alone.expect("this program starts");
-        let said = [&alone.stdout[..], &alone.stderr[..]].map(String::from_utf8_lossy).concat();
-        assert!(alone.status.success() && said.contains("1 passed"), "{said}");
+        let output = [&alone.stdout[..], &alone.stderr[..]].map(String::from_utf8_lossy).concat();
+        assert!(alone.status.success() && output.contains("1 passed"), "{output}");
         return;
     }
     let scene = scene_of(&GOLDEN[3], 100);
