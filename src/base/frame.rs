@@ -2,7 +2,7 @@
 
 use crate::base::ids::BodyId;
 use crate::base::state::BodyState;
-use crate::base::time::Tick;
+use crate::base::time::{Tick, TimeBase};
 
 /// The committed states of all bodies at one frame tick, in ascending body id.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +18,11 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// The frame at a frame tick. Bodies in ascending id.
+    pub fn new(time: &TimeBase, tick: Tick, bodies: Vec<(BodyId, BodyState)>) -> Self {
+        Frame { index: tick / u64::from(time.ticks_per_frame), tick, time_s: time.span_s(0, tick), bodies }
+    }
+
     /// The state of one body, if it exists in this frame.
     pub fn state(&self, id: BodyId) -> Option<&BodyState> {
         self.bodies.binary_search_by_key(&id, |(id, _)| *id).ok().map(|at| &self.bodies[at].1)

@@ -15,13 +15,13 @@ use crossbeam::channel::{self, Receiver, Sender};
 use crate::base::frame::Frame;
 use crate::base::panics::panic_message;
 use crate::base::time::Tick;
+use crate::executor::arbiters;
 use crate::executor::{RunError, Tally};
 use crate::overlap::detect::DetectTask;
 use crate::overlap::step::{StepResult, StepTask};
 use crate::overlap::{JointGaps, OverlapSettings, OverlapSummary, TickReport};
 use crate::overlap_bridge::{Detected, OverlapCoordinator, Worker, WorkerPool};
 use crate::physics::World;
-use crate::runtime::affinity::pin_briefly;
 use crate::runtime::stats::thread_cpu;
 
 /// How long a worker polls for its next task before it goes to sleep: being woken takes longer than the coordinator's
@@ -84,12 +84,7 @@ fn check_finite(world: &World, coordinator: &OverlapCoordinator, tick: Tick) -> 
 
 fn frame(world: &World, coordinator: &OverlapCoordinator, tick: Tick) -> Frame {
     let states = world.bodies.iter().zip(coordinator.states());
-    Frame {
-        index: tick / u64::from(world.time.ticks_per_frame),
-        tick,
-        time_s: world.time.span_s(0, tick),
-        bodies: states.map(|(body, state)| (body.id, *state)).collect(),
-    }
+    Frame::new(&world.time, tick, states.map(|(body, state)| (body.id, *state)).collect())
 }
 
 /// Advance by one tick.
@@ -238,10 +233,7 @@ fn run_system(
     stopped: &Receiver<()>,
 ) {
     System::new().block_on(async {
-        let arbiters: Vec<Arbiter> = (0..arbiters).map(|_| Arbiter::new()).collect();
-        for (number, arbiter) in arbiters.iter().enumerate() {
-            arbiter.spawn_fn(move || pin_briefly(number));
-        }
+        let arbiters = arbiters::start(arbiters);
         let has_own_thread = arbiters.len() > 1 && arbiters.len() == workers.len();
         let workers = workers.into_iter().enumerate().map(|(number, worker)| {
             let replies = replies.clone();
@@ -251,12 +243,7 @@ fn run_system(
         let _ = started.send(workers.collect());
         // Returns an error when the other end is dropped.
         let _ = stopped.recv();
-        for arbiter in &arbiters {
-            arbiter.stop();
-        }
-        for arbiter in arbiters {
-            let _ = arbiter.join();
-        }
+        arbiters::stop(arbiters, true);
     });
 }
 

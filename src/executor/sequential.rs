@@ -143,12 +143,7 @@ impl<'a> Run<'a> {
 
     fn frame(&self, tick: Tick) -> Frame {
         let state = |body: &u32| (self.world.bodies[*body as usize].id, self.states[*body as usize]);
-        Frame {
-            index: tick / u64::from(self.world.time.ticks_per_frame),
-            tick,
-            time_s: self.world.time.span_s(0, tick),
-            bodies: self.present.iter().map(state).collect(),
-        }
+        Frame::new(&self.world.time, tick, self.present.iter().map(state).collect())
     }
 
     fn begin_groups(&mut self, tick: Tick) {

@@ -77,8 +77,7 @@ impl FlightLog {
                 }
             }
         }
-        let index = tick / u64::from(world.time.ticks_per_frame);
-        Frame { index, tick, time_s: world.time.span_s(0, tick), bodies }
+        Frame::new(&world.time, tick, bodies)
     }
 
     /// Drops flights that no frame from `gvt` on needs.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::base::time::Tick;
 use crate::protocol::GvtService;
-use crate::protocol::{Entity, Message};
+use crate::protocol::{Entity, Fault, Message};
 use crate::verify::config::ModelConfig;
 use crate::verify::state::{Envelope, ModelState};
 use crate::verify::transition::guarded;
@@ -86,6 +86,7 @@ impl ModelState {
             let how = format!("the LVT of {} is {}, and GVT is {gvt}", entity.id(), entity.lvt());
             return violation(Property::GvtIsKept, how);
         }
+        self.validate(config)?;
         for ((from, to), envelopes) in &self.channels {
             let ticks = envelopes.iter().filter_map(|envelope| envelope.tick());
             if let Some(tick) = ticks.into_iter().find(|tick| *tick < gvt) {
@@ -106,6 +107,18 @@ impl ModelState {
             self.compare(config, tick)?;
         }
         Ok(())
+    }
+
+    /// Checks the invariants of entities, histories and buckets. A deliberate fault may break them: then the properties
+    /// are to show it.
+    fn validate(&self, config: &ModelConfig) -> Result<(), Violation> {
+        if config.toy.fault != Fault::None {
+            return Ok(());
+        }
+        let entities = self.drivers.iter().map(|driver| driver.entity().validate());
+        let buckets = self.bucket_queues.iter().map(|queue| queue.bucket.validate());
+        let broken = entities.chain(buckets).find_map(Result::err);
+        broken.map_or(Ok(()), |how| Err(Violation { property: Property::NoPanic, how }))
     }
 
     /// Compares what is committed at a tick with the reference, and drops paths that no later tick needs.
