@@ -113,7 +113,7 @@ mod tests {
     fn bodies_need_no_order_and_parts_add_up() {
         let (one, other) =
             (frame(0, &[(0, 1.0), (1, 2.0), (2, 3.0)]), frame(0, &[(2, 3.0), (0, 1.0), (1, 2.0)]));
-        assert_eq!(digest(&[one.clone()]), digest(&[other]));
+        assert_eq!(digest(std::slice::from_ref(&one)), digest(&[other]));
         let mut sum = FrameSum::of(&frame(0, &[(1, 2.0)]));
         sum.join(&FrameSum::of(&frame(0, &[(2, 3.0), (0, 1.0)])));
         assert_eq!(sum, FrameSum::of(&one));
@@ -128,7 +128,7 @@ mod tests {
         let negative_zero = frame(0, &[(0, 1.0), (1, 2.0), (2, -0.0)]);
         let zero = frame(0, &[(0, 1.0), (1, 2.0), (2, 0.0)]);
         let others = [
-            digest(&[first.clone()]),
+            digest(std::slice::from_ref(&first)),
             digest(&[swapped, frame(1, &[(0, 1.0), (1, 2.0)])]),
             digest(&[nudged, frame(1, &[(0, 1.0), (1, 2.0)])]),
             digest(&[frame(1, &[(0, 1.0), (1, 2.0)]), first]),

@@ -172,7 +172,6 @@ impl<D: Dynamics> Driver<D> {
     /// Performs the effects of a handler: first the log, then the tracks, then the LVT, then messages, and only then is
     /// the pin of an input released. An acknowledgement must not leave before the LVT has moved, and GVT must not move
     /// before what an input did is counted.
-    #[must_use]
     pub fn perform(&mut self, handled: Handled<D>, shell: &mut impl Shell<D>) -> Next<D> {
         let acks_first = self.entity.has(Fault::AckBeforeLvt);
         let Effects { flights_retracted, flights_started, tracks_retracted, lvt_change, messages } =
