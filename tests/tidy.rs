@@ -157,7 +157,7 @@ fn module_of(name: &str) -> &str {
 
 /// The code of a line and its comment. A `//` inside a text literal counts as code.
 fn split_comment(line: &str) -> (&str, &str) {
-    let is_comment = |at: usize| line[..at].matches('"').count() % 2 == 0;
+    let is_comment = |at: usize| line[..at].matches('"').count().is_multiple_of(2);
     match line.match_indices("//").map(|(at, _)| at).find(|at| is_comment(*at)) {
         Some(at) => (&line[..at], &line[at..]),
         None => (line, ""),
@@ -196,7 +196,7 @@ fn used_modules(code: &str) -> Vec<String> {
 fn threaded_base() -> BTreeSet<String> {
     let folder = repo().join("src/base");
     let is_threaded = |path: &PathBuf| {
-        let text = fs::read_to_string(path).unwrap();
+        let text = fs::read_to_string(path).expect("source files are readable");
         let words = ["rayon", "Mutex", "AtomicU64", "AtomicBool"];
         text.lines().any(|line| words.iter().any(|word| has_word(split_comment(line).0, word)))
     };
@@ -212,7 +212,7 @@ struct Checker {
 
 impl Checker {
     fn check(&mut self, path: &Path) {
-        let text = fs::read_to_string(path).unwrap();
+        let text = fs::read_to_string(path).expect("source files are readable");
         let name = name_of(path);
         let mut fail = |line: usize, rule: String| self.wrong.push(format!("{name}:{}: {rule}", line + 1));
         if !text.starts_with("//!") {
@@ -355,7 +355,7 @@ fn the_rules_notice_what_they_ban() {
 
 /// Public items that a module file declares or re-exports, and those of its public submodules.
 fn public_items(file: &Path, count: &mut BTreeMap<String, usize>) {
-    let text = fs::read_to_string(file).unwrap();
+    let text = fs::read_to_string(file).expect("source files are readable");
     let folder = match file.file_name().and_then(|name| name.to_str()) {
         Some("mod.rs" | "lib.rs") => file.parent().expect("files are in folders").to_owned(),
         _ => file.with_extension(""),
