@@ -50,7 +50,7 @@ pub enum SyncMode {
     Chaos,
     /// The same as `Loop`, with every step rolled back and done again. Exact.
     RollbackCheck,
-    /// All bodies in contact solved together, by workers whose sets of bodies overlap. Its result is its own, and depends
+    /// All bodies in contact solved together, by workers with overlapping sets of bodies. Its result is its own, and depends
     /// on the number of workers and the other [settings](Simulation::overlap), not on the number of cores. The only one
     /// that knows joints.
     Overlap,
@@ -271,6 +271,7 @@ impl Simulation {
     }
 
     /// The compiled scene.
+    #[doc(hidden)]
     pub fn world(&self) -> &Arc<World> {
         &self.world
     }
@@ -281,6 +282,7 @@ impl Simulation {
     }
 
     /// The same, with a call for every tick of [`SyncMode::Overlap`].
+    #[doc(hidden)]
     pub fn run_watched(
         &self,
         on_tick: overlap::OnTick,

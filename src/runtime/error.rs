@@ -25,7 +25,7 @@ pub enum RunError {
     /// A handler panicked: a fault of the program, not of the scene.
     #[error("{body} at tick {tick} caused an internal error: {text}")]
     Panicked {
-        /// The body whose handler panicked, or the first of its cluster.
+        /// The body of the handler that panicked, or the first of its cluster.
         body: BodyId,
         /// The local virtual time of its entity.
         tick: Tick,

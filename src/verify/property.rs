@@ -74,7 +74,7 @@ impl fmt::Display for Violation {
 }
 
 impl ModelState {
-    /// Checks everything that must hold after an action in a state whose GVT was `before`.
+    /// Checks everything that must hold after an action in a state with GVT `before`.
     pub(super) fn check(&mut self, config: &ModelConfig, before: Tick) -> Result<(), Violation> {
         let violation = |property, how: String| Err(Violation { property, how });
         let gvt = self.lvt_histogram.gvt();

@@ -316,6 +316,11 @@ impl ModelState {
             Action::Deliver { to, .. } => matches!(to, Endpoint::Bucket(_)),
             Action::Effect(_) | Action::ScriptedInput => false,
         };
+        self.replace_tracks(gvt, &copies, reads_table);
+    }
+
+    /// Puts copies of tracks into the buckets that hold them; buckets that are about to be read are sorted as well.
+    fn replace_tracks(&mut self, gvt: Tick, copies: &[(Shared, Shared)], reads_table: bool) {
         for bucket_queue in &mut self.bucket_queues {
             let is_copied = |track: &Shared| copies.iter().any(|(old, _)| Arc::ptr_eq(old, track));
             if !reads_table && !bucket_queue.bucket.entries().iter().any(|entry| is_copied(&entry.track)) {

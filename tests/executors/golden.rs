@@ -14,13 +14,13 @@ fn digest_of(golden: &Golden) -> String {
         sets: set.into_iter().collect(),
     };
     let scene = build(golden.scenario, &request).expect("golden runs are valid");
-    // The plain loop defines the digests; scenes with joints run under no executor but `overlap`.
+    // The sequential loop defines the digests; only `overlap` runs scenes with joints.
     let sync = if scene.joints.is_empty() { SyncMode::Sequential } else { SyncMode::Overlap };
     let simulation = Simulation::new(&scene).expect("golden runs are valid").sync(sync);
     let report = simulation.run(|_| ControlFlow::Continue(())).expect("golden runs finish");
-    let moving = golden.scenario == "parallel";
+    let is_free_of_contacts = golden.scenario == "parallel";
     assert!(
-        moving || report.tally.contacts > 0,
+        is_free_of_contacts || report.tally.contacts > 0,
         "{}: a golden run without contacts proves little",
         golden.scenario
     );

@@ -182,7 +182,7 @@ fn table(toy: &ToyModel, buckets: u32) -> SharedTable<ToyModel> {
     SharedTable::new(Grid::new(&radii, 0.5, buckets))
 }
 
-/// The shell of an entity whose handlers have no effect but a plan.
+/// The shell of an entity that has nothing to do but to plan.
 struct NoEffects;
 
 impl Shell<ToyModel> for NoEffects {

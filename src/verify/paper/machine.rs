@@ -87,7 +87,7 @@ pub enum Flaw {
     WrongCommit {
         /// The committed tick.
         tick: Tick,
-        /// The body whose state differs.
+        /// The body with the differing state.
         body: u32,
     },
     /// A rollback set the LVT of an entity to a tick that it has no state for.
