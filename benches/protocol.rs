@@ -53,7 +53,7 @@ fn buckets(criterion: &mut Criterion) {
                 BatchSize::SmallInput,
             );
         });
-        // What lies below global virtual time is dropped in members_in.
+        // What lies below global virtual time is dropped in passing.
         criterion.bench_function(&format!("bucket/delete {count}"), |bench| {
             bench.iter_batched_ref(
                 || filled_with(count),

@@ -251,25 +251,29 @@ impl EntityActor {
 
     /// Performs the effects of a handler, and keeps the count of entities that are not done.
     fn perform(&mut self, handled: Handled<RigidModel>) -> Next<RigidModel> {
-        let network = self.network.clone();
-        let done = self.driver.entity().is_done(&network.shared.limits);
+        let done = self.driver.entity().is_done(&self.network.shared.limits);
         let was_done = std::mem::replace(&mut self.done, done);
         // Before its messages leave: the count must not reach zero while one is on its way.
         if was_done && !done {
-            network.not_done();
+            self.network.not_done();
         }
         let id = self.id();
-        let mut shell =
-            ActorShell { id, network: &network, note: &mut self.note, gvt_may_rise: false, unpinned: false };
+        let mut shell = ActorShell {
+            id,
+            network: &self.network,
+            note: &mut self.note,
+            gvt_may_rise: false,
+            unpinned: false,
+        };
         let next = self.driver.perform(handled, &mut shell);
         let ActorShell { gvt_may_rise, unpinned, .. } = shell;
         if gvt_may_rise {
             self.mark(Phase::Send);
-            network.advance();
+            self.network.advance();
             self.mark(Phase::Gvt);
         }
         for _ in 0..u8::from(done && !was_done) + u8::from(unpinned) {
-            network.one_done();
+            self.network.one_done();
         }
         next
     }

@@ -71,6 +71,7 @@ impl IslandCache {
         for impulses in &mut self.impulses {
             for point in &mut Arc::make_mut(impulses).points {
                 point.pair.0 = rename(point.pair.0);
+                // Ids and indices lie below the bit that marks static geometry.
                 if point.pair.1 < IslandContact::STATIC {
                     point.pair.1 = rename(point.pair.1);
                 }

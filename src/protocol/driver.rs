@@ -120,7 +120,7 @@ impl<D: Dynamics> Driver<D> {
             entity.publish_size(directory);
         }
         // The write may happen before or after the effects only because there are none.
-        let may_write = !matches!(next, Next::Write(_)) || effects.is_empty() || D::FAULTY;
+        let may_write = !matches!(next, Next::Write(_)) || effects.is_empty() || entity.is_faulty();
         assert!(may_write, "invariant: a plan leaves without effects");
         Handled { next, pinned: None }
     }
@@ -204,6 +204,10 @@ impl<D: Dynamics> Driver<D> {
 
     /// The tick it has to wait for, if a poll would only say so: an executor may ask this to save itself the poll.
     pub fn awaits_lvt_min(&self, context: &Context<'_>) -> Option<Tick> {
+        // With islands a poll lowers the limits to the next boundary, so only a poll can say.
+        if context.membership.is_some() {
+            return None;
+        }
         self.entity.waits_for(&context.limits, context.times)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Every entity that is not retired has a local virtual time (LVT), and so has every input on its way. Global virtual time
 //! (GVT) is a lower bound of all of them that never falls: what lies at or below it is committed. In one process the
-//! service is a histogram in shared cache (`src/runtime/lvt_histogram.rs`); between processes it can be a reduction
+//! service is a histogram in shared memory (`src/runtime/lvt_histogram.rs`); between processes it can be a reduction
 //! over messages.
 
 use crate::base::time::Tick;

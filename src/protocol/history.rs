@@ -121,7 +121,7 @@ impl<D: Dynamics> Segment<D> {
         let caches = self.caches.as_deref().filter(|_| self.first == self.last).unwrap_or_default();
         // A version that is about to be cancelled may still be listed beside the one that replaces it.
         let mut remotes: Vec<&ContactRecord<D>> = self.remotes.iter().collect();
-        remotes.sort_by_key(|known| (known.remote.body, std::cmp::Reverse(known.version)));
+        remotes.sort_by_key(|known| (known.remote.body, std::cmp::Reverse(known.version.number)));
         remotes.dedup_by_key(|known| known.remote.body);
         let remotes: Vec<RemoteContact<D>> = remotes.iter().map(|known| known.remote.clone()).collect();
         dynamics.respond(

@@ -1,7 +1,6 @@
 //! Messages between entities, and the names they use: entities, versions, serial numbers.
 //!
-//! Messages can be sent to another process: they are serialised by serde, and name bodies, entities and static geometry
-//! by ids that mean the same everywhere.
+//! Messages can be sent to another process: `codec.rs` turns them into bytes, in which bodies are named by their ids.
 
 use std::fmt;
 use std::sync::Arc;

@@ -3,6 +3,8 @@
 //! Any thread may read and change it at any time. Entities of bodies that are spawned during a run are added with an
 //! arbiter and without a size: they take no part in clustering.
 
+use std::hash::{BuildHasherDefault, Hasher};
+
 use dashmap::DashMap;
 
 use crate::base::sync::{Mutex, lock};
@@ -17,9 +19,29 @@ struct Listed {
     size: Option<u32>,
 }
 
+/// Spreads ids by one multiplication. Ids are dense and come from the run itself, so nothing stronger is needed.
+#[derive(Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        // The high bits choose the shard, the low ones the slot: both must depend on the number.
+        let mixed = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
 /// Arbiters and sizes of all entities, and the entities without bodies.
 pub struct EntityDirectory {
-    entities: DashMap<EntityId, Listed>,
+    entities: DashMap<EntityId, Listed, BuildHasherDefault<IdHasher>>,
     /// Entities without bodies, which can take some.
     retired: Mutex<Vec<EntityId>>,
     /// Most bodies of one cluster.
@@ -30,7 +52,11 @@ impl EntityDirectory {
     /// A directory of entities 0, 1, ... with these sizes, which may grow up to `largest` bodies.
     pub fn new(sizes: impl Iterator<Item = Option<usize>>, largest: u32) -> Self {
         let listed = |size: Option<usize>| Listed { arbiter: 0, size: size.map(|size| size as u32) };
-        let entities = (0..).map(EntityId).zip(sizes.map(listed)).collect();
+        let sizes: Vec<Listed> = sizes.map(listed).collect();
+        let entities = DashMap::with_capacity_and_hasher(sizes.len(), BuildHasherDefault::default());
+        for (id, listed) in (0..).map(EntityId).zip(sizes) {
+            entities.insert(id, listed);
+        }
         EntityDirectory { entities, retired: Mutex::default(), largest }
     }
 

@@ -183,8 +183,7 @@ impl Shared {
                 continue;
             }
             let home_entity = self.home_entity(entry.input.body).0 as usize;
-            let entity = entities[home_entity].clone();
-            entities[home_entity] = entity.with_input(entry.tick, entry.number, entry.input);
+            entities[home_entity].add_known_input(entry.tick, entry.number, entry.input);
         }
         entities
     }

@@ -33,6 +33,12 @@ pub(super) struct ClusterStats {
 }
 
 impl ClusterStats {
+    /// Of an entity that begins with this many bodies, as the directory knows. An entity without bodies has yet to say
+    /// that it can be given some.
+    pub fn new(bodies: usize) -> Self {
+        ClusterStats { size: (bodies > 0).then_some(bodies as u32), ..ClusterStats::default() }
+    }
+
     /// A response is committed. Bodies that bounce part again; bodies that are held belong together.
     pub fn record<D: Dynamics>(&mut self, response: &Response<D>) {
         self.encounters += u64::from(!response.ghosts.is_empty() && response.is_resting);

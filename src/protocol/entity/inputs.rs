@@ -32,15 +32,14 @@ impl<D: Dynamics> Entity<D> {
         None
     }
 
-    /// Inputs that are known before the run begins: nothing has been done that could be rolled back.
-    pub fn with_input(mut self, tick: Tick, number: u64, input: D::Input) -> Self {
+    /// Takes an input that is known before the run begins: nothing has been done that could be rolled back.
+    pub fn add_known_input(&mut self, tick: Tick, number: u64, input: D::Input) {
         let mut effects = Effects::default();
         let forwarded = self.on_input(tick, number, input, &mut effects);
         assert!(
             effects.is_empty() && forwarded.is_none(),
             "invariant: the entity has not begun, and has the body"
         );
-        self
     }
 
     pub(super) fn add_input(&mut self, tick: Tick, number: u64, input: D::Input) {

@@ -185,8 +185,9 @@ impl<D: Dynamics> Entity<D> {
     /// An entity at the start of the run, at LVT 0. Bodies in ascending order.
     pub fn new(id: EntityId, start: Cluster<D>) -> Self {
         let members = start.iter().map(|(body, _)| *body).collect();
-        let origin = Origin { first: 0, cluster: start, caches: Vec::new(), expects_contact: false };
         let version = Version { entity: id, number: 0 };
+        let bodies = start.len();
+        let origin = Origin { first: 0, cluster: start, caches: Vec::new(), expects_contact: false };
         Entity {
             id,
             is_island: false,
@@ -209,7 +210,7 @@ impl<D: Dynamics> Entity<D> {
             since_touch: 0,
             contact_window_ticks: CONTACT_WINDOW_START_TICKS,
             own_search_ticks: plan::OWN_SEARCH_TICKS_START,
-            cluster_stats: ClusterStats::default(),
+            cluster_stats: ClusterStats::new(bodies),
             stats: Stats::default(),
             fault: Fault::None,
         }
@@ -232,6 +233,11 @@ impl<D: Dynamics> Entity<D> {
     #[inline]
     pub(super) fn has(&self, fault: Fault) -> bool {
         D::FAULTY && self.fault == fault
+    }
+
+    /// Whether it has any deliberate fault.
+    pub(super) fn is_faulty(&self) -> bool {
+        D::FAULTY && self.fault != Fault::None
     }
 
     /// An entity that is spawned during the run, at LVT `base`. It has no body yet, and gets one by an input at tick

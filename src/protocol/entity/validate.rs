@@ -2,6 +2,7 @@
 
 use crate::protocol::dynamics::Dynamics;
 use crate::protocol::entity::Entity;
+use crate::protocol::fault::Fault;
 
 impl<D: Dynamics> Entity<D> {
     /// Checks every invariant that holds between two handlers. The error says which one is broken.
@@ -32,7 +33,7 @@ impl<D: Dynamics> Entity<D> {
         if self.writing && self.planned.0 > self.version {
             return fail("the plan under way has a version that does not exist");
         }
-        if !self.writing && !self.deferred.is_empty() {
+        if !self.writing && !self.deferred.is_empty() && !self.has(Fault::RollbackLater) {
             return fail("messages are deferred although no plan is under way");
         }
         Ok(())
