@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_says_is_read() {
+    fn files_of_the_system_are_parsed() {
         assert_eq!(value("a\t: 1\nmodel name\t: X 1\n", "model name"), Some("X 1".into()));
         assert_eq!(gib("16389076 kB"), Some(16));
         assert_eq!(gib("many"), None);

@@ -11,7 +11,7 @@ const RIGHT: f64 = 190.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 55.0;
 
-/// Colours that can be told apart with any kind of colour vision.
+/// Colours that can be distinguished with any kind of colour vision.
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3b08", "#444444"];
 
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_lies_inside() {
+    fn all_points_lie_inside_the_plot() {
         let mut plot = Plot::lines("a < b", "x", "y").log(true, true);
         plot.add("measured", Style::Line, vec![point(1.0, 0.003), point(64.0, 12.0), point(f64::NAN, 1.0)]);
         plot.add("projected", Style::Dashed, vec![point(1.0, 1.0)]);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn no_values_and_equal_values_are_drawn_too() {
+    fn plots_of_no_values_and_of_equal_values_are_valid() {
         for points in [vec![], vec![point(0.0, 0.0)], vec![point(2.0, 5.0), point(2.0, 5.0)]] {
             let mut plot = Plot::lines("t", "x", "y");
             plot.add("s", Style::Line, points);

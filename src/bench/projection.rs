@@ -259,8 +259,8 @@ impl<'a> Schedule<'a> {
             // Its own core sees it at once, behind what has come before.
             self.cores[core].ready.push_back(task);
         } else {
-            let way = if by.is_some() { self.costs.across } else { 0.0 };
-            self.enter(at + way, Happening::Arrives(task));
+            let latency = if by.is_some() { self.costs.across } else { 0.0 };
+            self.enter(at + latency, Happening::Arrives(task));
         }
     }
 
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_hang_together_runs_side_by_side() {
+    fn independent_tasks_run_in_parallel() {
         let graph = graph(4, (0..4).map(|entity| task(entity, 100, None)).collect());
         assert_eq!(nanos(&graph, 1, &FREE), 400.0);
         assert_eq!(nanos(&graph, 2, &FREE), 200.0);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_gains_nothing_and_pays_for_the_way() {
+    fn a_chain_gains_nothing_and_pays_for_latencies() {
         let chain: Vec<Task> = (0..4).map(|at| task(at % 2, 100, at.checked_sub(1))).collect();
         let graph = graph(2, chain);
         assert_eq!(nanos(&graph, 1, &FREE), 400.0);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn global_virtual_time_holds_back_the_fast() {
+    fn gvt_holds_back_an_entity_that_is_ahead() {
         // Entity 0 needs a GVT that entity 1 has not reached yet.
         let mut tasks = vec![task(0, 10, None), task(1, 300, None), task(0, 10, None)];
         (tasks[0].to, tasks[1].to) = (5, 5);
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_that_nothing_opens_is_opened_at_last() {
+    fn a_gvt_that_is_never_reached_blocks_nothing() {
         let mut tasks = vec![task(0, 10, None), task(0, 10, None)];
         tasks[1].gvt = 99;
         assert_eq!(nanos(&graph(1, tasks), 1, &FREE), 20.0);

@@ -129,14 +129,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_survive_their_commas() {
+    fn cells_with_commas_are_quoted() {
         let mut table = Table::new(&["a", "b"]);
         table.add(vec!["1,5".into(), "say \"x\"".into()]);
         assert_eq!(table.csv(), "a,b\n\"1,5\",\"say \"\"x\"\"\"\n");
     }
 
     #[test]
-    fn a_page_holds_everything_and_nothing_from_elsewhere() {
+    fn a_page_is_complete_and_loads_nothing() {
         let mut table = Table::new(&["cores", "<s>"]);
         table.add(vec!["1".into(), "2 & 3".into()]);
         let section = Section {
@@ -150,6 +150,6 @@ mod tests {
         for part in ["<h2>Speed</h2>", "&lt;s&gt;", "2 &amp; 3", "<svg", "</html>"] {
             assert!(page.contains(part), "{part}");
         }
-        assert!(!page.contains("<script") && !page.contains("src="), "one file is enough");
+        assert!(!page.contains("<script") && !page.contains("src="), "the page needs no other file");
     }
 }

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_middle_and_the_width() {
+    fn median_and_half_width() {
         let odd = Spread::of([3.0, 1.0, 2.0]);
         assert_eq!((odd.median(), odd.min(), odd.max(), odd.half_width()), (2.0, 1.0, 3.0, 0.5));
         let mut even = Spread::of([4.0, f64::NAN, 1.0]);

@@ -2,8 +2,8 @@
 //!
 //! Moving an LVT adds it at the new tick before it is removed at the old one, so every entity is visible in at least one
 //! slot at every instant. The minimum is found by an ascending scan from the last known one. The scan is sound although
-//! it takes time: an entity that is found behind it was rolled back by a message of another entity; its LVT, at that
-//! moment, was no higher, and so on down to an entity below the start of the scan, where there is none.
+//! it takes time: an entity that is found behind it was rolled back by a message of another entity; the LVT of the
+//! sender was no higher at that moment, and so on down to an entity below the start of the scan, where there is none.
 //!
 //! An external input has no LVT, so it must not be admitted while a scan runs: [`GvtService::pin`].
 

@@ -95,8 +95,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Prepares a run on `cores` cores: what is shared, and the entities of all bodies that are in the world or with a spawn that
-    /// is among the `known` inputs.
+    /// Prepares a run on `cores` cores: what is shared, and the entities of all bodies of the world and of all spawns among
+    /// the `known` inputs.
     pub(crate) fn new(
         model: &RigidModel,
         tuning: &Tuning,

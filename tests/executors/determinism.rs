@@ -1,4 +1,4 @@
-//! What must not change a bit: the order in which bodies are listed, names, the file format, a second run.
+//! What must not change a bit of the result: the order in which bodies are listed, names, the file format, a second run.
 
 use std::ops::ControlFlow;
 
@@ -62,7 +62,7 @@ fn ids_do_matter() {
     for (at, body) in renamed.bodies.iter_mut().enumerate() {
         body.id = Some(count - at as u32);
     }
-    // Another order of sums is another result; if it were not, the test above would prove nothing.
+    // Another order of sums gives another result; if it did not, the test above would prove nothing.
     assert_ne!(report(&renamed).digest, report(&scene).digest);
 }
 
@@ -76,8 +76,8 @@ fn neither_names_nor_file_formats_nor_a_second_run_matter() {
         for (at, body) in named.bodies.iter_mut().enumerate() {
             body.name = Some(format!("body number {at}"));
         }
-        let toml = parse(&scene.to_toml(), SceneFormat::Toml).expect("we read what we write");
-        let json = parse(&scene.to_json(), SceneFormat::Json).expect("we read what we write");
+        let toml = parse(&scene.to_toml(), SceneFormat::Toml).expect("a written scene can be read");
+        let json = parse(&scene.to_json(), SceneFormat::Json).expect("a written scene can be read");
         for other in [scene, named, toml, json] {
             assert_eq!(report(&other), expected);
         }

@@ -1,4 +1,4 @@
-//! The scene files in `scenes/`: they load without a warning, run, and end as their first lines promise.
+//! The scene files in `scenes/`: they load without a warning, run, and end as their first lines say.
 
 use std::path::PathBuf;
 
@@ -19,17 +19,20 @@ fn example(name: &str) -> Scene {
 /// Runs an example and returns its last frame.
 fn end_of(name: &str) -> Frame {
     let (report, last) = run(&example(name));
-    assert!(!report.interrupted && report.tally.contacts > 0, "{name} proves little");
+    assert!(
+        !report.interrupted && report.tally.contacts > 0,
+        "{name}: a run without contacts, or an interrupted one, proves little"
+    );
     last
 }
 
 #[test]
-fn every_example_is_a_good_scene() {
+fn every_example_loads_without_a_warning() {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder()).expect("the folder exists") {
-        let name = entry.expect("the folder is readable").file_name().into_string().expect("a plain name");
+        let name = entry.expect("the folder is readable").file_name().into_string().expect("names are UTF-8");
         if name.ends_with(".toml") {
-            let warnings = example(&name).validate().expect("what loads is valid");
+            let warnings = example(&name).validate().expect("a loaded scene is valid");
             assert!(warnings.is_empty(), "{name}: {warnings:?}");
             names.push(name);
         }

@@ -48,7 +48,7 @@ fn run(golden: &Golden) -> (String, String) {
         sets: set.into_iter().collect(),
     };
     let scene = build(golden.scenario, &request).expect("golden runs are valid");
-    // The plain loop defines the digests; scenes with joints run under no executor but `overlap`.
+    // The sequential loop defines the digests; only `overlap` runs scenes with joints.
     let sync = if scene.joints.is_empty() { SyncMode::Sequential } else { SyncMode::Overlap };
     let simulation = Simulation::new(&scene).expect("golden runs are valid").sync(sync);
     let mut hash = Xxh3::new();
@@ -57,9 +57,9 @@ fn run(golden: &Golden) -> (String, String) {
         ControlFlow::Continue(())
     });
     let report = report.expect("golden runs finish");
-    let moving = golden.scenario == "parallel";
+    let is_free_of_contacts = golden.scenario == "parallel";
     assert!(
-        moving || report.tally.contacts > 0,
+        is_free_of_contacts || report.tally.contacts > 0,
         "{}: a golden run without contacts proves little",
         golden.scenario
     );

@@ -1,4 +1,4 @@
-//! Every way to run a scene commits the bits of the sequential reference.
+//! Executors: all exact ones commit the bits of the sequential reference; `overlap` and the bridge have their own results.
 
 #[path = "../support/patience.rs"]
 mod patience;

@@ -1,4 +1,4 @@
-//! What a speculative run tells of itself: its counts agree with each other, and its trace can be read.
+//! Statistics of a speculative run: counts agree with each other, and its trace can be read.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -29,28 +29,28 @@ fn counts(report: &Report) -> (Stats, RunStats) {
     (report.speculation.expect("it speculates"), report.run_stats.clone().expect("it counts"))
 }
 
-/// What was sent was heard, and what was heard was answered.
-fn assert_consistent(how: &str, report: &Report, tuning: &Tuning) {
+/// Every message that was sent was handled, and every message was acknowledged.
+fn assert_consistent(case: &str, report: &Report, tuning: &Tuning) {
     let (stats, run_stats) = counts(report);
     let messages = run_stats.messages;
     let sent = [stats.events, stats.antievents, stats.ghost_updates];
-    assert_eq!([messages.events, messages.antievents, messages.ghost_updates], sent, "{how}");
-    assert_eq!(messages.acks, sent.iter().sum::<u64>(), "{how}");
-    assert!(messages.events > 0 && stats.steps > 0, "{how}: something happens");
-    assert_eq!(run_stats.window.ticks, tuning.window_ticks, "{how}");
-    assert!(run_stats.window.share > 0.0 && run_stats.window.share <= 1.0, "{how}: {:?}", run_stats.window);
-    assert!(run_stats.gvt.rounds > 0, "{how}");
+    assert_eq!([messages.events, messages.antievents, messages.ghost_updates], sent, "{case}");
+    assert_eq!(messages.acks, sent.iter().sum::<u64>(), "{case}");
+    assert!(messages.events > 0 && stats.steps > 0, "{case}: there are no events");
+    assert_eq!(run_stats.window.ticks, tuning.window_ticks, "{case}");
+    assert!(run_stats.window.share > 0.0 && run_stats.window.share <= 1.0, "{case}: {:?}", run_stats.window);
+    assert!(run_stats.gvt.rounds > 0, "{case}");
     let gvt = run_stats.gvt;
     assert!(
         gvt.lag_mean_ticks <= gvt.lag_max_ticks as f64 && gvt.lag_max_ticks <= tuning.window_ticks,
-        "{how}: {gvt:?}"
+        "{case}: {gvt:?}"
     );
     let memory = run_stats.memory;
-    assert!(memory.segments_peak >= report.bodies as u64 / 2, "{how}: {memory:?}");
+    assert!(memory.segments_peak >= report.bodies as u64 / 2, "{case}: {memory:?}");
     let per_segment = memory.history_bytes / memory.segments_peak;
-    assert!((100..100_000).contains(&per_segment), "{how}: {per_segment} bytes per segment");
-    assert!(memory.table_entries_peak >= report.bodies as u64, "{how}: {memory:?}");
-    assert!(memory.log_entries_peak >= report.bodies as u64, "{how}: {memory:?}");
+    assert!((100..100_000).contains(&per_segment), "{case}: {per_segment} bytes per segment");
+    assert!(memory.table_entries_peak >= report.bodies as u64, "{case}: {memory:?}");
+    assert!(memory.log_entries_peak >= report.bodies as u64, "{case}: {memory:?}");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn counts_agree_on_actors() {
             Lane::Actors => {
                 // The last may still be on their way when all entities are done.
                 assert!(messages.unlocks > 0 && messages.unlocks <= messages.table_requests, "{messages:?}");
-                assert!(messages.table_replies >= stats.steps, "void plans are answered too");
+                assert!(messages.table_replies >= stats.steps, "void plans get replies too");
                 assert!(messages.table_requests >= messages.table_replies);
             }
         }
@@ -99,12 +99,12 @@ fn traced(slices_max: usize, lane: Lane) -> (Report, Arc<Tracer>, Value) {
     let simulation = simulation(&scene("bouncing", 60, 0.5), SyncMode::Timewarp, tuning);
     let report = run(&simulation.traced(tracer.clone()));
     let mut text = Vec::new();
-    tracer.write(&mut text).expect("a list takes everything");
+    tracer.write(&mut text).expect("writing to memory does not fail");
     let trace = serde_json::from_slice(&text).expect("the trace is JSON");
     (report, tracer, trace)
 }
 
-/// Begin, end, name and body of every slice of a row, in nanoseconds.
+/// Begin and end in nanoseconds, and the name, of every slice of each row. Checks that bodies are named.
 fn rows(trace: &Value) -> BTreeMap<u64, Vec<(i64, i64, String)>> {
     let mut rows: BTreeMap<u64, Vec<(i64, i64, String)>> = BTreeMap::new();
     for event in trace["traceEvents"].as_array().expect("a list of events") {
@@ -112,7 +112,11 @@ fn rows(trace: &Value) -> BTreeMap<u64, Vec<(i64, i64, String)>> {
             let nanos = |key: &str| (event[key].as_f64().expect("a number") * 1e3).round() as i64;
             let name = event["name"].as_str().expect("a name").to_owned();
             if let Some(entity) = event["args"]["entity"].as_u64() {
-                assert_eq!(event["args"]["body"].as_u64(), Some(entity), "one body each, in order: {event}");
+                assert_eq!(
+                    event["args"]["body"].as_u64(),
+                    Some(entity),
+                    "entities have one body each, in order: {event}"
+                );
             }
             let slice = (nanos("ts"), nanos("ts") + nanos("dur"), name);
             rows.entry(event["tid"].as_u64().expect("a row")).or_default().push(slice);
@@ -125,8 +129,8 @@ fn rows(trace: &Value) -> BTreeMap<u64, Vec<(i64, i64, String)>> {
 fn a_trace_can_be_read_and_changes_nothing() {
     let plain = run(&simulation(&scene("bouncing", 60, 0.5), SyncMode::Sequential, Tuning::default()));
     for (lane, expected) in [
-        (Lane::Shared, ["step", "respond", "write", "handle event", "handle answer", "GVT round"]),
-        (Lane::Actors, ["step", "respond", "bucket", "table answer", "handle answer", "GVT round"]),
+        (Lane::Shared, ["step", "respond", "write", "handle event", "handle ack", "GVT round"]),
+        (Lane::Actors, ["step", "respond", "bucket", "table reply", "handle ack", "GVT round"]),
     ] {
         let (report, tracer, trace) = traced(1 << 20, lane);
         assert_eq!((report.digest, report.tally), (plain.digest, plain.tally));
@@ -139,13 +143,13 @@ fn a_trace_can_be_read_and_changes_nothing() {
             }
         }
         for name in expected {
-            assert!(rows.values().flatten().any(|(_, _, seen)| seen == name), "{lane:?}: no {name}");
+            assert!(rows.values().flatten().any(|(_, _, known)| known == name), "{lane:?}: no {name}");
         }
     }
 }
 
 #[test]
-fn a_trace_never_outgrows_its_room() {
+fn a_trace_keeps_at_most_its_number_of_slices() {
     let (_, tracer, trace) = traced(90, Lane::Shared);
     assert!(tracer.dropped() > 1000);
     assert_eq!(trace["otherData"]["slices_dropped"].as_u64(), Some(tracer.dropped()));

@@ -88,7 +88,7 @@ proptest! {
         // At most 3000 metres away, with all digits in use.
         scene.bodies[1].position = position.map(|n| n as f64 / 3e15);
         scene.seed = seed;
-        let disk = Disk::with_room(usize::MAX);
+        let disk = Disk::with_capacity(usize::MAX);
         drop(disk.recorder(&scene).unwrap());
         let recording = open(&disk.bytes()).unwrap();
         prop_assert_eq!(recording.scene(), &scene);
@@ -130,7 +130,7 @@ proptest! {
 #[test]
 fn a_file_cut_anywhere_yields_all_complete_chunks_before_the_cut() {
     let frames = some_frames();
-    let disk = Disk::with_room(usize::MAX);
+    let disk = Disk::with_capacity(usize::MAX);
     let mut writer = disk.recorder(&scene()).unwrap();
     let header_end = disk.bytes().len();
     let mut ends = vec![header_end];
@@ -212,12 +212,12 @@ fn a_killed_run_leaves_what_was_flushed() {
 #[test]
 fn a_full_disk_is_an_error_that_names_the_file_and_leaves_a_readable_one() {
     let frames = some_frames();
-    let disk = Disk::with_room(usize::MAX);
+    let disk = Disk::with_capacity(usize::MAX);
     let writer = disk.recorder(&scene()).unwrap();
     let header_end = disk.bytes().len();
     drop(writer);
     for bytes in header_end..record(&frames, 2).len() {
-        let disk = Disk::with_room(bytes);
+        let disk = Disk::with_capacity(bytes);
         let mut writer = disk.recorder(&scene()).unwrap();
         let mut results = Vec::new();
         for batch in frames.chunks(2) {
@@ -237,7 +237,7 @@ fn a_full_disk_is_an_error_that_names_the_file_and_leaves_a_readable_one() {
 
 #[test]
 fn nothing_follows_a_failed_write() {
-    let disk = Disk::with_room(record(&some_frames()[..2], 2).len());
+    let disk = Disk::with_capacity(record(&some_frames()[..2], 2).len());
     let mut writer = disk.recorder(&scene()).unwrap();
     writer.write_frame(&frame(0, &(0..1000).collect::<Vec<_>>())).unwrap();
     assert!(matches!(writer.flush(), Err(RecordError::Io { .. })));
@@ -272,7 +272,7 @@ fn errors_name_the_file_and_the_fix() {
 
 #[test]
 fn frames_with_bodies_out_of_order_are_rejected() {
-    let disk = Disk::with_room(usize::MAX);
+    let disk = Disk::with_capacity(usize::MAX);
     let mut writer = disk.recorder(&scene()).unwrap();
     for ids in [[1, 0], [1, 1]] {
         assert!(matches!(writer.write_frame(&frame(3, &ids)), Err(RecordError::Order { index: 3, .. })));
@@ -281,7 +281,7 @@ fn frames_with_bodies_out_of_order_are_rejected() {
 
 #[test]
 fn the_summary_says_whether_the_run_was_interrupted() {
-    let disk = Disk::with_room(usize::MAX);
+    let disk = Disk::with_capacity(usize::MAX);
     let mut writer = disk.recorder(&scene()).unwrap();
     writer.write_frame(&frame(0, &[0, 1])).unwrap();
     let interrupted = Summary { interrupted: true, ..DONE };

@@ -2,17 +2,19 @@
 
 use serde_json::Value;
 
-/// Times, values and interpolation.
+/// Times in seconds, values and interpolation of an animation channel.
 pub type Channel<'a> = (Vec<f64>, Vec<Vec<f64>>, &'a str);
 
-/// A GLB file taken apart.
+/// A GLB file, parsed.
 pub struct Glb {
+    /// The JSON chunk.
     pub json: Value,
+    /// The binary chunk.
     bytes: Vec<u8>,
 }
 
 impl Glb {
-    /// Takes a file apart and checks every rule below.
+    /// Parses a file and checks every rule below.
     pub fn checked(file: &[u8]) -> Glb {
         let glb = Glb::parse(file);
         glb.check_views_and_accessors();
@@ -41,12 +43,14 @@ impl Glb {
         Glb { json, bytes }
     }
 
+    /// A top-level list; empty if it is missing.
     pub fn list(&self, key: &str) -> &[Value] {
         let list = self.json.get(key).map(|list| list.as_array().expect(key).as_slice());
         assert_ne!(list.map(<[_]>::len), Some(0), "{key}: glTF has no empty lists");
         list.unwrap_or_default()
     }
 
+    /// The node with this name, and its index.
     pub fn node(&self, name: &str) -> (usize, &Value) {
         let named = self.list("nodes").iter().enumerate().find(|(_, node)| node["name"] == name);
         named.unwrap_or_else(|| panic!("no node {name}"))
@@ -146,18 +150,21 @@ impl Glb {
                     assert!(values.iter().all(|q| (length(q) - 1.0).abs() < 1e-6));
                     let dot =
                         |pair: &[Vec<f64>]| pair[0].iter().zip(&pair[1]).map(|(a, b)| a * b).sum::<f64>();
-                    assert!(values.windows(2).all(|pair| dot(pair) >= 0.0), "the long way round");
+                    assert!(
+                        values.windows(2).all(|pair| dot(pair) >= 0.0),
+                        "successive rotations take the long arc"
+                    );
                 }
             }
         }
     }
 
-    /// What animates a node; nothing if it stands still.
+    /// The channel that animates a property of a node; `None` if it does not move.
     pub fn channel(&self, node: &str, path: &str) -> Option<Channel<'_>> {
         let (node, _) = self.node(node);
         let animation = self.list("animations").first()?;
-        let is_it = |target: &Value| target["node"] == node && target["path"] == path;
-        let channel = animation["channels"].as_array().unwrap().iter().find(|c| is_it(&c["target"]))?;
+        let matches = |target: &Value| target["node"] == node && target["path"] == path;
+        let channel = animation["channels"].as_array().unwrap().iter().find(|c| matches(&c["target"]))?;
         let sampler = &animation["samplers"][number(&channel["sampler"])];
         let times = self.read(&sampler["input"]).concat();
         Some((times, self.read(&sampler["output"]), sampler["interpolation"].as_str().unwrap()))

@@ -1,4 +1,4 @@
-//! More small scenes, and measurements, for the laws of physics.
+//! More small scenes, and measurements, for tests of physical laws.
 
 use anachron::internals::base::frame::Frame;
 use anachron::internals::base::math::{Vec3, rotation_exp};
@@ -26,6 +26,7 @@ pub fn scenario(name: &str, bodies: u32, seconds: f64, sets: &[(&str, &str)]) ->
     build(name, &request).expect("the scenario exists")
 }
 
+/// A cube; half edge and position in metres.
 pub fn cube(half: f64, position: [f64; 3]) -> Body {
     Body::new(Shape::Box { half_extents: [half; 3] }, position)
 }
@@ -36,6 +37,7 @@ pub fn turned(mut body: Body, turn: Vec3) -> Body {
     body
 }
 
+/// The quaternion of a rotation by the vector `turn` (axis times radians).
 pub fn orientation(turn: Vec3) -> [f64; 4] {
     let q = rotation_exp(turn);
     [q.i, q.j, q.k, q.w]
@@ -94,8 +96,8 @@ pub fn ball_overlap(frame: &Frame, radius: f64) -> f64 {
     let mut by_x: Vec<Vec3> = frame.bodies.iter().map(|(_, state)| state.x).collect();
     by_x.sort_by(|a, b| a.x.total_cmp(&b.x));
     let mut nearest = f64::INFINITY;
-    for (at, a) in by_x.iter().enumerate() {
-        let near = by_x[at + 1..].iter().take_while(|b| b.x - a.x < 2.0 * radius);
+    for (index, a) in by_x.iter().enumerate() {
+        let near = by_x[index + 1..].iter().take_while(|b| b.x - a.x < 2.0 * radius);
         nearest = near.map(|b| (a - b).norm()).fold(nearest, f64::min);
     }
     (2.0 * radius - nearest).max(0.0)

@@ -1,7 +1,7 @@
-//! Random scenes made to be hard on speculation: a kind, a seed, and how many bodies and ticks.
+//! Random scenes that are hard on speculation, by kind, seed, and number of bodies and ticks.
 //!
-//! Every body is drawn from the seed and its own number, so a scene with fewer bodies is the same scene without
-//! the last ones. That is what lets a failure shrink.
+//! Every body is drawn from the seed and its own index, so a scene with fewer bodies is the same scene without the last
+//! ones. Therefore failures can be shrunk.
 
 use anachron::internals::base::math::{Vec3, rotation_exp};
 use anachron::scene::{Body, Material, ResponseSettings, Scene, Shape, StaticObject};
@@ -51,24 +51,24 @@ impl Random {
     }
 }
 
-/// What the scene is like.
+/// Kinds of scenes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Bodies in a closed box, flying about.
+    /// Bodies that fly in a closed box.
     Gas,
     /// Bodies that lie close together and fall on each other.
     Heap,
-    /// Columns of things that stand on each other.
+    /// Columns of bodies that stand on each other.
     Columns,
     /// A lattice of bodies that touch all their neighbours from the start, struck by one.
     Lattice,
-    /// A few giants, and many dwarfs of a fiftieth of their size.
+    /// A few large bodies, and many of a fiftieth of their size.
     Giants,
-    /// Bodies that cross many cells in a tick, through a crowd.
+    /// Bodies that cross many cells in a tick, among many slow ones.
     Bullets,
-    /// Static geometry of all kinds, and bodies that tumble among it.
+    /// Static geometry of all shapes, and bodies that tumble between it.
     Clutter,
-    /// Bodies that begin inside each other.
+    /// Bodies that overlap at the start.
     Overlap,
 }
 
@@ -88,15 +88,17 @@ const MATERIALS: usize = 4;
 /// What is common to all bodies of a scene.
 struct Style {
     gravity: bool,
-    /// Distance of neighbours in diameters.
+    /// Distance between neighbours, in diameters.
     pitch: f64,
+    /// Largest component of a velocity, m/s.
     speed: f64,
+    /// Largest component of an angular velocity, rad/s.
     spin: f64,
-    /// Only balls, or everything.
+    /// Whether all bodies are balls.
     balls_only: bool,
 }
 
-/// A scene.
+/// A random scene, always the same for the same arguments.
 pub fn scene(kind: Kind, seed: u64, bodies: u32, ticks: u32) -> Scene {
     let random = &mut Random::new(seed, u64::MAX);
     let ticks_per_second = random.pick(&[60.0, 120.0, 240.0, 240.0, 1000.0]);
@@ -120,15 +122,15 @@ pub fn scene(kind: Kind, seed: u64, bodies: u32, ticks: u32) -> Scene {
         },
         ..Scene::default()
     };
-    for at in 0..MATERIALS {
-        scene.materials.insert(format!("m{at}"), material(random));
+    for number in 0..MATERIALS {
+        scene.materials.insert(format!("m{number}"), material(random));
     }
     add_statics(&mut scene, kind, random);
-    // Ids with gaps, and not in the order of the list.
+    // Ids have gaps, and are not in the order of the list.
     let stride = random.pick(&[None, None, Some(7u32), Some(23)]);
-    for at in 0..bodies {
-        let mut body = body(kind, &style, at, &mut Random::new(seed, u64::from(at)));
-        body.id = stride.map(|stride| (at * stride) % 101 + 101 * (at / 101));
+    for index in 0..bodies {
+        let mut body = body(kind, &style, index, &mut Random::new(seed, u64::from(index)));
+        body.id = stride.map(|stride| (index * stride) % 101 + 101 * (index / 101));
         scene.bodies.push(body);
     }
     scene
@@ -167,34 +169,34 @@ fn material(random: &mut Random) -> Material {
     }
 }
 
-/// Where the body with this number stands: a block of four by four, layer upon layer.
-fn site(kind: Kind, at: u32) -> [f64; 3] {
+/// Position of a body in a lattice of unit cells: four by four, layer upon layer; or three columns.
+fn site(kind: Kind, index: u32) -> [f64; 3] {
     let (x, y, z) = match kind {
-        Kind::Columns => (at % 3, at / 3, 0),
-        _ => (at % 4, at / 16, at / 4 % 4),
+        Kind::Columns => (index % 3, index / 3, 0),
+        _ => (index % 4, index / 16, index / 4 % 4),
     };
     [f64::from(x), f64::from(y), f64::from(z)]
 }
 
-fn body(kind: Kind, style: &Style, at: u32, random: &mut Random) -> Body {
+fn body(kind: Kind, style: &Style, index: u32, random: &mut Random) -> Body {
     let mut size = random.pick(&[0.5, 0.5, 0.45, 0.3]);
-    let mut position = site(kind, at).map(|c| c * style.pitch);
+    let mut position = site(kind, index).map(|c| c * style.pitch);
     position[1] += 0.5;
     let mut speed = style.speed;
     match kind {
         Kind::Lattice | Kind::Columns => size = 0.5,
-        Kind::Giants if at.is_multiple_of(9) => {
-            // Giants stand apart on their own block, above the dwarfs.
+        Kind::Giants if index.is_multiple_of(9) => {
+            // Large bodies have a lattice of their own, above the small ones.
             size *= 4.0;
-            position = site(kind, at / 9).map(|c| c * 4.2);
+            position = site(kind, index / 9).map(|c| c * 4.2);
             position[1] += 4.0;
         }
         Kind::Giants => {
             size *= 0.08;
-            position = site(kind, at).map(|c| c * style.pitch * 0.1);
+            position = site(kind, index).map(|c| c * style.pitch * 0.1);
             position[1] += 0.05;
         }
-        Kind::Bullets if at.is_multiple_of(5) => {
+        Kind::Bullets if index.is_multiple_of(5) => {
             speed = random.pick(&[50.0, 500.0, 5000.0]);
             position[0] -= 4.0;
         }
@@ -206,7 +208,7 @@ fn body(kind: Kind, style: &Style, at: u32, random: &mut Random) -> Body {
     }
     let mut body = Body::new(shape(style.balls_only, kind, size, random), position);
     body.velocity = random.vector(speed);
-    if kind == Kind::Lattice && at == 0 {
+    if kind == Kind::Lattice && index == 0 {
         body.velocity = [random.range(0.5, 8.0), random.range(0.0, 2.0), random.pick(&[0.0, 3.0])];
     }
     if style.spin > 0.0 && random.chance(0.7) {
@@ -253,16 +255,16 @@ fn plane(normal: [f64; 3], position: [f64; 3]) -> StaticObject {
 }
 
 fn add_statics(scene: &mut Scene, kind: Kind, random: &mut Random) {
-    let lvt_min = plane([0.0, 1.0, 0.0], [0.0; 3]);
+    let floor = plane([0.0, 1.0, 0.0], [0.0; 3]);
     match kind {
-        Kind::Heap | Kind::Columns => scene.statics.push(lvt_min),
+        Kind::Heap | Kind::Columns => scene.statics.push(floor),
         Kind::Lattice | Kind::Overlap | Kind::Bullets => {
             if random.chance(0.4) {
-                scene.statics.push(lvt_min);
+                scene.statics.push(floor);
             }
         }
         Kind::Gas | Kind::Giants => {
-            scene.statics.push(lvt_min);
+            scene.statics.push(floor);
             let (low, high) = (-2.0, 14.0);
             for axis in 0..3 {
                 for (at, sign) in [(low, 1.0), (high, -1.0)] {
@@ -284,7 +286,7 @@ fn add_statics(scene: &mut Scene, kind: Kind, random: &mut Random) {
     }
 }
 
-/// Some static geometry near the bodies.
+/// Random static geometry near the bodies.
 fn obstacle(random: &mut Random) -> StaticObject {
     let shape = match random.below(8) {
         0 => Shape::Sphere { radius: random.range(0.3, 2.0) },

@@ -12,19 +12,21 @@ use proptest::prelude::*;
 use crate::random_scenes::{KINDS, Kind, scene};
 use crate::same_bits::Reference;
 
-/// Everything that decides a case.
+/// Everything that defines a case.
 #[derive(Clone, Debug)]
 pub struct Recipe {
     pub kind: Kind,
+    /// Seed of the scene.
     pub seed: u64,
     pub bodies: u32,
+    /// Length of the run.
     pub ticks: u32,
     pub tuning: Tuning,
     pub order: Order,
 }
 
 impl Recipe {
-    /// Runs it both ways.
+    /// Runs the case by speculation and compares it with the reference.
     #[allow(dead_code)]
     pub fn check(&self) -> Result<Stats, String> {
         Reference::new(&scene(self.kind, self.seed, self.bodies, self.ticks))

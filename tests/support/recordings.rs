@@ -1,4 +1,4 @@
-//! Small recordings in memory, for the tests of everything that reads them.
+//! Small recordings in memory, for tests of everything that reads recordings.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -13,16 +13,16 @@ use anachron::scene::{Body, Scene, Shape};
 /// The summary of every recording made here.
 pub const DONE: Summary = Summary { digest: Digest(0x0123_4567_89ab_cdef), interrupted: false };
 
-/// A file in memory that the test can look into while it is written, and that is full after some bytes.
+/// A file in memory that a test can read while it is written, and that is full after `capacity` bytes.
 #[derive(Clone)]
 pub struct Disk {
     bytes: Arc<Mutex<Vec<u8>>>,
-    room: usize,
+    capacity: usize,
 }
 
 impl Disk {
-    pub fn with_room(room: usize) -> Self {
-        Disk { bytes: Arc::default(), room }
+    pub fn with_capacity(capacity: usize) -> Self {
+        Disk { bytes: Arc::default(), capacity }
     }
 
     pub fn bytes(&self) -> Vec<u8> {
@@ -37,7 +37,7 @@ impl Disk {
 impl Write for Disk {
     fn write(&mut self, new: &[u8]) -> io::Result<usize> {
         let mut bytes = self.bytes.lock().unwrap();
-        let fits = new.len().min(self.room - bytes.len());
+        let fits = new.len().min(self.capacity - bytes.len());
         bytes.extend_from_slice(&new[..fits]);
         if fits == 0 && !new.is_empty() {
             return Err(io::Error::new(io::ErrorKind::StorageFull, "no space left"));
@@ -67,7 +67,7 @@ pub fn frame(index: u64, ids: &[u32]) -> Frame {
     Frame { index, tick: index * 4, time_s: index as f64 / 60.0, bodies: bodies.collect() }
 }
 
-/// Nine frames in which bodies come and go.
+/// Nine frames in which bodies are spawned and despawned.
 pub fn some_frames() -> Vec<Frame> {
     let lists: [&[u32]; 9] = [&[0, 1], &[0, 1], &[0, 1], &[0], &[], &[0, 1, 7], &[0, 1, 7], &[0, 1], &[0, 1]];
     (0..).zip(lists).map(|(index, ids)| frame(index, ids)).collect()
@@ -75,7 +75,7 @@ pub fn some_frames() -> Vec<Frame> {
 
 /// A finished recording.
 pub fn record(scene: &Scene, frames: &[Frame], frames_per_chunk: usize) -> Vec<u8> {
-    let disk = Disk::with_room(usize::MAX);
+    let disk = Disk::with_capacity(usize::MAX);
     let mut writer = disk.recorder(scene).unwrap();
     for batch in frames.chunks(frames_per_chunk) {
         batch.iter().for_each(|frame| writer.write_frame(frame).unwrap());

@@ -1,5 +1,5 @@
-//! Runs a scene by speculation and compares every frame and the tally with the reference, while watching that
-//! the promises of the protocol hold at every moment.
+//! Runs a scene by speculation and compares every frame and the tally with the reference, and checks properties of the
+//! protocol after every action.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ use anachron::internals::rigid::RigidModel;
 use anachron::internals::runtime::shared::Tuning;
 use anachron::scene::Scene;
 
-/// What the sequential executor commits.
+/// A run of the sequential executor.
 pub struct Reference {
     pub model: RigidModel,
     pub frames: Vec<Frame>,
@@ -39,7 +39,7 @@ impl Reference {
         Reference { model, frames, tally }
     }
 
-    /// Runs the same by speculation. Says what differs first, or which promise was broken.
+    /// Runs the same by speculation. The error is the first difference, or the property that was violated.
     pub fn compare(&self, tuning: &Tuning, order: Order) -> Result<Stats, String> {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.compare_unguarded(tuning, order)));
         outcome.unwrap_or_else(|panic| {
@@ -56,7 +56,7 @@ impl Reference {
             wrong = self
                 .frames
                 .get(next)
-                .map_or(Some("a frame too many".to_owned()), |it| difference(it, &frame));
+                .map_or(Some("a frame too many".to_owned()), |expected| difference(expected, &frame));
             next += 1;
             if wrong.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -97,9 +97,10 @@ fn difference(expected: &Frame, found: &Frame) -> Option<String> {
     None
 }
 
-/// Watches a run. Breaking a promise panics.
+/// Checks properties of the protocol during a run; a violation panics.
 struct Guard {
     gvt: Tick,
+    /// Most segments of one history.
     segments_max: usize,
     actions: u64,
     actions_max: u64,
@@ -107,7 +108,7 @@ struct Guard {
 
 impl Guard {
     fn new(world: &World, tuning: &Tuning) -> Self {
-        // Far more than any honest run takes; speculation that explodes or never ends is a failure too.
+        // Far more than any run takes; speculation that grows without bound or never ends is a failure too.
         let body_ticks = (world.bodies.len() as u64 + 4) * (world.time.last_tick + 20);
         Guard {
             gvt: 0,
@@ -119,18 +120,18 @@ impl Guard {
 
     fn see(&mut self, view: &StepView) {
         let gvt = view.shared.gvt.gvt();
-        assert!(gvt >= self.gvt, "global virtual time fell from {} to {gvt}", self.gvt);
+        assert!(gvt >= self.gvt, "GVT fell from {} to {gvt}", self.gvt);
         let acted = view.drivers[view.acted.0 as usize].entity();
-        let is_there = acted.is_retired() || acted.lvt() >= gvt;
-        assert!(is_there, "{} was cut back to {}, below {gvt}", acted.id(), acted.lvt());
+        let is_above = acted.is_retired() || acted.lvt() >= gvt;
+        assert!(is_above, "{} was rolled back to {}, below GVT {gvt}", acted.id(), acted.lvt());
         if gvt > self.gvt {
             let is_behind = |entity: &&Entity<RigidModel>| !entity.is_retired() && entity.lvt() < gvt;
             let behind = view.entities().find(is_behind);
-            assert!(behind.is_none(), "{gvt} is settled, but {:?} is not there yet", behind.map(|e| e.id()));
+            assert!(behind.is_none(), "GVT is {gvt}, but {:?} is behind it", behind.map(|e| e.id()));
             self.gvt = gvt;
         }
         assert!(acted.segments() <= self.segments_max, "{} keeps {} segments", acted.id(), acted.segments());
         self.actions += 1;
-        assert!(self.actions <= self.actions_max, "no end after {} actions, at {gvt}", self.actions);
+        assert!(self.actions <= self.actions_max, "no end after {} actions, at GVT {gvt}", self.actions);
     }
 }

@@ -1,4 +1,4 @@
-//! Small scenes, and how to run them.
+//! Small scenes, and functions that run them.
 
 use std::ops::ControlFlow;
 
@@ -17,10 +17,12 @@ pub fn scene(friction: f64, restitution: f64) -> Scene {
     scene
 }
 
+/// A ball; radius and position in metres.
 pub fn ball(radius: f64, position: [f64; 3]) -> Body {
     Body::new(Shape::Sphere { radius }, position)
 }
 
+/// A half-space below height 0.
 pub fn floor() -> StaticObject {
     StaticObject::new(Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3])
 }
@@ -46,12 +48,12 @@ pub fn run(scene: &Scene) -> (Report, Frame) {
     (report, last.expect("a run has at least one frame"))
 }
 
-/// Runs a scene by the plain loop, or by `overlap` if it has joints, and shows every frame.
-pub fn run_with(scene: &Scene, mut see: impl FnMut(&Frame)) -> Report {
+/// Runs a scene by the sequential loop, or by `overlap` if it has joints, and calls `on_frame` with every frame.
+pub fn run_with(scene: &Scene, mut on_frame: impl FnMut(&Frame)) -> Report {
     let sync = if scene.joints.is_empty() { SyncMode::Sequential } else { SyncMode::Overlap };
     let simulation = Simulation::new(scene).expect("the scene is valid").sync(sync);
     let report = simulation.run(|frame| {
-        see(frame);
+        on_frame(frame);
         ControlFlow::Continue(())
     });
     report.expect("the run finishes")

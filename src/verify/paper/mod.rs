@@ -4,9 +4,9 @@
 //! and rollback (their algorithms 2 to 7), contacts named by pair and tick, events acknowledged when they are
 //! applied, GVT raised where all entities are counted. No executor uses any of this.
 //!
-//! Where the text is unclear, the reading that favours it is taken: an event at tick t acts on the way from t to t + 1; a write or delete
-//! with all its locks is one step; the state at the tick that is rolled back to is kept; antievents are sent. Only
-//! [`Reading::detector_applies`] goes beyond the text.
+//! Where the text is unclear, the reading that favours it is taken: an event at tick t acts on the way from t to t + 1; a
+//! write or delete with all its locks is one step; the state at the tick that is rolled back to is kept; antievents are
+//! sent. Only [`Reading::detector_applies`] goes beyond the text.
 
 mod machine;
 mod search;
