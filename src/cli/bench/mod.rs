@@ -55,7 +55,7 @@ struct Common {
     /// How long to simulate; as suits the scenario if not given
     #[arg(long, value_name = "S", value_parser = lists::seconds, global = true)]
     seconds: Option<f64>,
-    /// Folder of the results; bench/results/<machine> if not given
+    /// Folder of the results; a folder of bench/results named after the machine if not given
     #[arg(long, value_name = "FOLDER", global = true)]
     out: Option<PathBuf>,
     /// Show no progress bar

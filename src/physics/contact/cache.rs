@@ -117,7 +117,7 @@ pub struct JointImpulse {
 /// The impulses that an island ended a tick with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Impulses {
-    /// Contact points in the order of [`cache_order`].
+    /// Contact points in the order of their pairs.
     pub points: Vec<PointImpulse>,
     /// Joints in ascending order.
     pub joints: Vec<JointImpulse>,
