@@ -46,8 +46,10 @@ fn bits(state: &BodyState) -> [u64; 13] {
     state.to_array().map(f64::to_bits)
 }
 
-/// All bits of an input, by variant.
-fn input_bits(kind: &InputKind) -> (u8, Vec<Option<[u64; 3]>>, Option<[u64; 13]>) {
+/// Number of a variant, the bits of its vectors and those of its state.
+type InputBits = (u8, Vec<Option<[u64; 3]>>, Option<[u64; 13]>);
+
+fn input_bits(kind: &InputKind) -> InputBits {
     match kind {
         InputKind::Push { impulse, turn } => (0, vec![Some(bits_of(*impulse)), Some(bits_of(*turn))], None),
         InputKind::SetVelocity { v, w } => (1, vec![v.map(bits_of), w.map(bits_of)], None),
