@@ -27,7 +27,7 @@ fn a_fault_that_is_noticed_ends_with_0() {
     assert_eq!(outcome["violation"]["property"], "committed == reference");
     assert_eq!(outcome["states_stopped_by"], "violation");
     assert!(!outcome["violation"]["trace"].as_array().unwrap().is_empty());
-    for part in ["noticed: committed == reference", "event: my body", "the shortest trace has"] {
+    for part in ["noticed: committed == reference", "event: body", "the shortest trace has"] {
         assert!(ended.stderr.contains(part), "{part} is missing in {ended:?}");
     }
     let random = sandbox.run(&["verify", "--random", "1", "--fault", "no-antievents"]);
