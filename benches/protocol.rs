@@ -13,7 +13,7 @@ use std::time::Duration;
 use anachron::internals::protocol::Entry;
 use anachron::scenarios::{Request, build};
 use anachron::scene::Scene;
-use anachron::{Simulation, SyncMode};
+use anachron::{Regions, Simulation, SyncMode, Tuning};
 use criterion::{BatchSize, Criterion, Throughput};
 use scenes::filled_with;
 
@@ -81,7 +81,8 @@ fn runs(criterion: &mut Criterion) {
         ];
         for (name, sync, cores) in ways {
             let simulation = Simulation::new(&scene(scenario, bodies, ticks)).expect("the scene is valid");
-            let simulation = simulation.sync(sync).cores(cores);
+            let tuning = Tuning { regions: Regions::Bodies, ..Tuning::default() };
+            let simulation = simulation.sync(sync).cores(cores).tuning(tuning);
             group.bench_function(name, |bench| {
                 bench.iter(|| simulation.run(|_| ControlFlow::Continue(())));
             });

@@ -14,9 +14,7 @@ use std::process::ExitCode;
 
 use anachron::Lane;
 use anachron::verify::toy_model::{ToyInput, ToyInputKind, ToyModel};
-use anachron::verify::{
-    Atomicity, EntityId, Fault, ModelConfig, Property, ScriptedInput, explore, replay, walk,
-};
+use anachron::verify::{Atomicity, Fault, ModelConfig, Property, ScriptedInput, explore, replay, walk};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
@@ -50,7 +48,6 @@ enum InputCase {
     Push { tick: u64, body: u32 },
     Spawn { tick: u64 },
     Despawn { tick: u64, body: u32 },
-    Migrate { body: u32, to: u32 },
 }
 
 fn any_input() -> impl Strategy<Value = InputCase> {
@@ -59,7 +56,6 @@ fn any_input() -> impl Strategy<Value = InputCase> {
         (tick(), body()).prop_map(|(tick, body)| InputCase::Push { tick, body }),
         tick().prop_map(|tick| InputCase::Spawn { tick }),
         (tick(), body()).prop_map(|(tick, body)| InputCase::Despawn { tick, body }),
-        (body(), body()).prop_map(|(body, to)| InputCase::Migrate { body, to }),
     ]
 }
 
@@ -101,14 +97,6 @@ impl Case {
                     spawned += 1;
                     config.spawn(tick % self.ticks, spawned - 1)
                 }
-                InputCase::Migrate { body, to } => {
-                    let (body, to) = (body % self.bodies, to % self.bodies);
-                    if body == to {
-                        continue;
-                    }
-                    // Every body starts in the entity of its own index.
-                    ScriptedInput::Migrate { from: EntityId(body), bodies: vec![body], to: EntityId(to) }
-                }
             };
             config.script.push(script);
         }
@@ -117,7 +105,7 @@ impl Case {
 
     fn input(&self, tick: u64, body: u32, kind: ToyInputKind) -> ScriptedInput {
         let input = ToyInput { body: body % self.bodies, kind };
-        ScriptedInput::Input { tick: tick % self.ticks, input }
+        ScriptedInput { tick: tick % self.ticks, input }
     }
 }
 

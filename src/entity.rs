@@ -3,11 +3,13 @@
 //! Every handler runs to its end without waiting. A panic in one ends the run with an error that names body and tick; it
 //! never leaves other entities waiting for an acknowledgement.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::vec::Drain;
 
 use actix::prelude::*;
+use crossbeam::channel::Sender;
 
 use crate::base::panics::panic_message;
 use crate::base::parallel;
@@ -19,7 +21,6 @@ use crate::protocol::{
 use crate::rigid::RigidModel;
 use crate::runtime::inputs::QueuedInput;
 use crate::runtime::network::{Failure, Network};
-use crate::runtime::task_graph::{Note, Occasion};
 use crate::runtime::trace::Phase;
 
 /// A message from another entity.
@@ -62,6 +63,8 @@ pub(crate) struct TableReply {
 pub(crate) struct ReportNow {
     /// The run is over and complete: commit everything.
     pub finished: bool,
+    /// Goes when the report is there, or never will be.
+    pub _unanswered: Sender<()>,
 }
 
 /// One entity as an actor.
@@ -77,15 +80,13 @@ pub(crate) struct EntityActor {
     done: bool,
     /// When the phase that runs began, if the run is traced.
     since: Option<u64>,
-    /// What the handler that runs has done, if the task graph is recorded.
-    note: Note,
 }
 
 /// Performs effects: the log and virtual time in shared memory, messages through the network.
 struct ActorShell<'a> {
     id: EntityId,
+    arbiter: usize,
     network: &'a Network,
-    note: &'a mut Note,
     gvt_may_rise: bool,
     unpinned: bool,
 }
@@ -104,10 +105,7 @@ impl Shell<RigidModel> for ActorShell<'_> {
     }
 
     fn send(&mut self, to: EntityId, message: ProtocolMessage<RigidModel>) {
-        if self.network.graph().is_some() {
-            self.note.sent.push(to);
-        }
-        self.network.transport().deliver(self.id, to, message);
+        self.network.sending(self.arbiter).deliver(self.id, to, message);
     }
 
     fn unpin(&mut self, pinned: Tick) {
@@ -118,7 +116,6 @@ impl Shell<RigidModel> for ActorShell<'_> {
 
 impl EntityActor {
     pub fn new(entity: Entity<RigidModel>, network: Arc<Network>, arbiter: usize) -> Self {
-        network.shared.directory.assign(entity.id(), arbiter);
         EntityActor {
             driver: Driver::new(entity),
             network,
@@ -127,7 +124,6 @@ impl EntityActor {
             waiting_for: None,
             done: false,
             since: None,
-            note: Note::default(),
         }
     }
 
@@ -135,48 +131,34 @@ impl EntityActor {
         self.driver.entity().id()
     }
 
-    /// Its state in words, for the message about a stall.
-    fn describe(&self) -> String {
-        let entity = self.driver.entity();
-        let waits = match (entity.pending_ack_count(), self.waiting_for) {
-            (0, None) => "nothing".to_owned(),
-            (0, Some(tick)) => format!("the lowest LVT to reach tick {tick}"),
-            (acks, _) => format!("{acks} acknowledgements"),
-        };
-        format!(
-            "{} ({}) on arbiter {} at tick {}, phase {}, waits for {waits}, keeps {} segments",
-            entity.id(),
-            self.network.shared.model.world.bodies[entity.body() as usize].id,
-            self.network.shared.directory.arbiter(entity.id()).unwrap_or(self.arbiter),
-            entity.lvt(),
-            entity.phase(),
-            entity.segments()
-        )
+    /// Runs a handler unless the run is being ended; a panic ends it.
+    fn guarded(&mut self, act: impl FnOnce(&mut Self)) {
+        if !self.network.is_ending() {
+            self.run_handler(act);
+        }
+        self.network.counters(self.arbiter).has_handled();
     }
 
-    /// Runs a handler unless the run is being ended; a panic ends it.
-    fn guarded(&mut self, occasion: Occasion, act: impl FnOnce(&mut Self)) {
-        if self.network.is_ending() {
-            return;
-        }
-        let begun = self.network.trace_now();
-        let lvt = self.driver.entity().lvt();
-        self.since = begun;
+    fn run_handler(&mut self, act: impl FnOnce(&mut Self)) {
+        self.since = self.network.trace_now();
         let segments = self.driver.entity().segments();
         let caught = catch_unwind(AssertUnwindSafe(|| act(self)));
         self.network.counters(self.arbiter).segments_changed(segments, self.driver.entity().segments());
         self.mark(Phase::Send);
-        if let (Some(graph), Some(begun), Some(now)) = (self.network.graph(), begun, self.since) {
-            let moved = (lvt, self.driver.entity().lvt());
-            graph.ran(self.id(), &occasion, moved, now.saturating_sub(begun), &mut self.note);
-            self.note = Note::default();
-        }
         if let Err(payload) = caught {
-            let entity = self.driver.entity();
-            let body = self.network.shared.model.world.bodies[entity.body() as usize].id;
-            let text = panic_message(&*payload).to_owned();
-            self.network.end(Some(Failure::Panic { body, tick: entity.lvt(), text }));
+            self.has_panicked(&*payload);
         }
+        if let Some((tick, crowd)) = self.network.shared.model.crowds.failure() {
+            self.network.end(Some(Failure::Crowded { tick, crowd }));
+        }
+    }
+
+    /// Ends the run with an error that names body and tick.
+    fn has_panicked(&self, payload: &(dyn Any + Send)) {
+        let entity = self.driver.entity();
+        let body = self.network.shared.model.world.bodies[entity.body() as usize].id;
+        let text = panic_message(payload).to_owned();
+        self.network.end(Some(Failure::Panic { body, tick: entity.lvt(), text }));
     }
 
     /// What was done until now belongs to `phase`; another phase begins.
@@ -191,9 +173,8 @@ impl EntityActor {
     fn schedule(&mut self) {
         if !self.scheduled {
             self.scheduled = true;
-            self.note.self_stepped = true;
             self.network.counters(self.arbiter).self_stepped();
-            self.network.transport().poll(self.id());
+            self.network.sending(self.arbiter).poll(self.id());
         }
     }
 
@@ -207,7 +188,9 @@ impl EntityActor {
         self.mark(if has_responded { Phase::Respond } else { Phase::Step });
         match self.perform(handled) {
             Next::Write(plan) => {
-                let Some((plan, reply)) = network.write(plan, context.times.gvt) else { return };
+                let Some((plan, reply)) = network.write(self.arbiter, plan, context.times.gvt) else {
+                    return;
+                };
                 let handled = self.driver.on_table_reply(plan, reply);
                 self.has_written(context.times);
                 self.mark(Phase::Write);
@@ -228,14 +211,13 @@ impl EntityActor {
             Next::Poll => self.schedule(),
             Next::AwaitLvtMin(tick) => self.wait_for(tick),
             Next::AwaitAcks | Next::Done => {}
-            Next::Write(_) | Next::Forward { .. } => unreachable!("invariant: handled where it can come"),
+            Next::Write(_) => unreachable!("invariant: handled where it can come"),
         }
     }
 
     /// Has itself woken when the lowest LVT reaches a tick.
     fn wait_for(&mut self, tick: Tick) {
         let is_registered = self.waiting_for == Some(tick) && self.network.shared.gvt.times().lvt_min < tick;
-        self.note.waits_for = Some(tick);
         if is_registered || self.network.wait(self.arbiter, self.id(), tick) {
             self.waiting_for = Some(tick);
         } else {
@@ -260,8 +242,8 @@ impl EntityActor {
         let id = self.id();
         let mut shell = ActorShell {
             id,
+            arbiter: self.arbiter,
             network: &self.network,
-            note: &mut self.note,
             gvt_may_rise: false,
             unpinned: false,
         };
@@ -279,6 +261,62 @@ impl EntityActor {
     }
 }
 
+/// What arrives at an entity, whatever carries it.
+impl EntityActor {
+    pub fn on_poll(&mut self) {
+        self.scheduled = false;
+        self.guarded(Self::poll);
+    }
+
+    pub fn on_wake_up(&mut self) {
+        self.guarded(|this| {
+            // The lowest LVT may have fallen again: then it must be registered anew.
+            this.waiting_for = None;
+            this.poll();
+        });
+    }
+
+    pub fn on_message(&mut self, from: EntityId, message: ProtocolMessage<RigidModel>) {
+        self.network.counters(self.arbiter).message_arrived(&message);
+        self.guarded(|this| {
+            let phase = Phase::of(&message);
+            let handled = this.driver.on_message(from, message);
+            this.mark(phase);
+            let next = this.perform(handled);
+            this.follow(next);
+        });
+    }
+
+    pub fn on_table_reply(&mut self, plan: Plan<RigidModel>, reply: WriteResult<RigidModel>) {
+        self.network.counters(self.arbiter).table_replied();
+        self.guarded(|this| {
+            let handled = this.driver.on_table_reply(plan, reply);
+            this.has_written(this.network.shared.gvt.times());
+            this.mark(Phase::TableReply);
+            let next = this.perform(handled);
+            this.follow(next);
+        });
+    }
+
+    /// Gives a report; `finished`: the run is complete, and everything is committed.
+    pub fn report(&mut self, finished: bool) {
+        let network = self.network.clone();
+        let caught = catch_unwind(AssertUnwindSafe(|| match finished {
+            true => (self.driver.finish(&network.shared.model), None),
+            false => {
+                let entity = self.driver.entity();
+                let is_behind = !entity.is_done(&network.shared.limits);
+                let describe = || (entity.lvt(), entity.describe(&network.shared.model, self.waiting_for));
+                (*entity.stats(), is_behind.then(describe))
+            }
+        }));
+        match caught {
+            Ok((stats, behind)) => network.report(self.arbiter, &stats, behind),
+            Err(payload) => self.has_panicked(&*payload),
+        }
+    }
+}
+
 impl Actor for EntityActor {
     type Context = Context<Self>;
 }
@@ -287,9 +325,7 @@ impl Handler<Poll> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, _: Poll, _: &mut Context<Self>) {
-        self.scheduled = false;
-        self.network.counters(self.arbiter).poll_handled();
-        self.guarded(Occasion::Poll, Self::poll);
+        self.on_poll();
     }
 }
 
@@ -297,12 +333,7 @@ impl Handler<WakeUp> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, _: WakeUp, _: &mut Context<Self>) {
-        self.network.counters(self.arbiter).poll_handled();
-        self.guarded(Occasion::Poll, |this| {
-            // The lowest LVT may have fallen again: then it must be registered anew.
-            this.waiting_for = None;
-            this.poll();
-        });
+        self.on_wake_up();
     }
 }
 
@@ -310,14 +341,7 @@ impl Handler<Deliver> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, Deliver { from, message }: Deliver, _: &mut Context<Self>) {
-        self.network.counters(self.arbiter).message_handled(&message);
-        self.guarded(Occasion::Message(from), |this| {
-            let phase = Phase::of(&message);
-            let handled = this.driver.on_message(from, message);
-            this.mark(phase);
-            let next = this.perform(handled);
-            this.follow(next);
-        });
+        self.on_message(from, message);
     }
 }
 
@@ -325,12 +349,10 @@ impl Handler<DeliverInput> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, DeliverInput { pinned, entry }: DeliverInput, _: &mut Context<Self>) {
-        self.guarded(Occasion::Poll, |this| {
+        self.guarded(|this| {
             let handled = this.driver.on_input(entry.tick, entry.number, entry.input, Some(pinned));
-            match this.perform(handled) {
-                Next::Forward { to, .. } => this.network.transport().deliver_input(to, pinned, entry),
-                next => this.follow(next),
-            }
+            let next = this.perform(handled);
+            this.follow(next);
         });
     }
 }
@@ -339,27 +361,14 @@ impl Handler<TableReply> for EntityActor {
     type Result = ();
 
     fn handle(&mut self, TableReply { plan, reply }: TableReply, _: &mut Context<Self>) {
-        self.network.counters(self.arbiter).table_replied();
-        self.guarded(Occasion::Poll, |this| {
-            let handled = this.driver.on_table_reply(plan, reply);
-            this.has_written(this.network.shared.gvt.times());
-            this.mark(Phase::TableReply);
-            let next = this.perform(handled);
-            this.follow(next);
-        });
+        self.on_table_reply(plan, reply);
     }
 }
 
 impl Handler<ReportNow> for EntityActor {
     type Result = ();
 
-    fn handle(&mut self, ReportNow { finished }: ReportNow, _: &mut Context<Self>) {
-        let behind = (!finished).then(|| (self.driver.entity().lvt(), self.describe()));
-        let network = self.network.clone();
-        let stats = match finished {
-            true => self.driver.finish(&network.shared.model),
-            false => *self.driver.entity().stats(),
-        };
-        network.report(self.arbiter, &stats, behind);
+    fn handle(&mut self, ReportNow { finished, .. }: ReportNow, _: &mut Context<Self>) {
+        self.report(finished);
     }
 }

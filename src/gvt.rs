@@ -7,14 +7,15 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use crossbeam::channel::{Receiver, RecvTimeoutError};
+use crossbeam::channel::Receiver;
 
 use crate::base::frame::Frame;
+use crate::base::stop::Stop;
 use crate::base::time::Tick;
 use crate::runtime::error::RunError;
 use crate::runtime::network::{Network, Notice};
 use crate::runtime::shared::Shared;
-use crate::runtime::stats::{MemorySampler, thread_cpu};
+use crate::runtime::stats::MemorySampler;
 use crate::runtime::trace::Phase;
 
 /// The table is swept once in this many ticks. Not tuned.
@@ -23,8 +24,8 @@ const SWEEP_TICKS: Tick = 64;
 const CLEAR_TICKS: Tick = 16;
 /// Frames that may be committed but not yet taken, so that memory stays bounded if the caller is slow. Not tuned.
 const FRAMES_AHEAD: u64 = 256;
-/// A run in which no work at all is done for this long has stalled.
-const STALL: Duration = Duration::from_secs(30);
+/// How often to look whether anything is under way, while GVT does not rise. Not tuned.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Takes committed frames.
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(Frame) -> ControlFlow<()>;
@@ -69,8 +70,7 @@ impl GvtAggregator {
         while self.next <= gvt.min(shared.limits.last_tick) {
             let frame = shared.log.frame(&shared.model.world, self.next);
             if let Some((body, _)) = frame.bodies.iter().find(|(_, state)| !state.is_finite()) {
-                self.failure = Some(RunError::not_finite(*body, frame.tick));
-                return ControlFlow::Break(());
+                return self.fail(RunError::not_finite(*body, frame.tick));
             }
             sink(frame)?;
             self.cleared = self.next;
@@ -90,17 +90,24 @@ impl GvtAggregator {
         ControlFlow::Continue(())
     }
 
+    /// Ends the run with an error.
+    pub(crate) fn fail(&mut self, error: RunError) -> ControlFlow<()> {
+        self.failure = Some(error);
+        ControlFlow::Break(())
+    }
+
     /// Why it stopped by itself, if it did.
     pub fn failure(self) -> Result<(), RunError> {
         self.failure.map_or(Ok(()), Err)
     }
 
-    /// Commits frames until the run is over or `sink` breaks. An error if the run has stalled.
+    /// Commits frames until the run is over, `sink` breaks or a stop is requested. An error if the run has stalled.
     pub(crate) fn follow(
         &mut self,
         network: &Network,
         notices: &Receiver<Notice>,
         takes_inputs: bool,
+        stop: &Stop,
         sampler: &mut MemorySampler,
         sink: Sink,
     ) -> Result<ControlFlow<()>, Stalled> {
@@ -117,41 +124,53 @@ impl GvtAggregator {
             return Ok(ControlFlow::Break(()));
         }
         let mut may_act = takes_inputs;
-        let mut work_before = u64::MAX;
+        // What was sent when nothing was under way at the last look.
+        let mut quiet_before = None;
         loop {
             if may_act && self.next > last_tick {
                 may_act = false;
                 // The last frame has been shown: no input can follow from it.
                 network.one_done();
             }
+            if stop.is_requested() {
+                return Ok(ControlFlow::Break(()));
+            }
             let gvt = shared.gvt.gvt();
             shared.gvt.set_ceiling(ceiling(self.next, gvt));
             network.advance();
-            let notice = notices.recv_timeout(STALL);
+            let notice = notices.recv_timeout(LOOK);
             let gvt = shared.gvt.gvt();
-            let (since, cpu_before) = (network.trace_now(), network.graph().and_then(|_| thread_cpu()));
+            let since = network.trace_now();
             if self.emit(shared, gvt, sink).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             sampler.sample(shared, network.slots.iter().map(|slot| &slot.counters));
             network.trace_frames(Phase::Frames, gvt, since);
-            if let (Some(graph), Some((before, after))) = (network.graph(), cpu_before.zip(thread_cpu())) {
-                graph.took_frames(after.saturating_sub(before).as_nanos() as u64);
-            }
             match notice {
-                Ok(Notice::Gvt) => {}
+                Ok(Notice::Gvt) => quiet_before = None,
                 Ok(Notice::Over) => return Ok(self.drain(shared, sink)),
-                // A slow machine is no stall: work has been done since the last time.
-                Err(RecvTimeoutError::Timeout) if network.work_done() != work_before => {
-                    work_before = network.work_done();
-                }
-                Err(_) => return Err(Stalled),
+                // No clock decides: a handler may take as long as it likes. Between two looks this thread has done
+                // everything that it can do.
+                Err(_) => match network.quiet() {
+                    quiet if quiet.is_some() && quiet == quiet_before => return Err(Stalled),
+                    quiet => quiet_before = quiet,
+                },
             }
         }
     }
 
+    /// Commits what GVT has passed by now, and lets it rise on. For runs without inputs, by a thread that need not wait.
+    pub(crate) fn look(&mut self, network: &Network, sink: Sink) -> ControlFlow<()> {
+        let shared = &network.shared;
+        let ahead = FRAMES_AHEAD * u64::from(shared.model.world.time.ticks_per_frame) + shared.limits.window;
+        let ceiling = (shared.gvt.gvt() + ahead).min(shared.limits.last_tick);
+        shared.gvt.set_ceiling(shared.ceiling(ceiling));
+        network.advance();
+        self.emit(shared, shared.gvt.gvt(), sink)
+    }
+
     /// Commits what is left once the run is over: entities may all be done before the last frames are taken.
-    fn drain(&mut self, shared: &Shared, sink: Sink) -> ControlFlow<()> {
+    pub(crate) fn drain(&mut self, shared: &Shared, sink: Sink) -> ControlFlow<()> {
         let mut before = None;
         loop {
             shared.gvt.set_ceiling(shared.ceiling(shared.limits.last_tick));
@@ -165,6 +184,6 @@ impl GvtAggregator {
     }
 }
 
-/// No work has been done for a long time, and the run is not over.
+/// No handler runs, no message is on its way, and the run is not over.
 #[derive(Debug)]
 pub(crate) struct Stalled;

@@ -32,8 +32,9 @@
 //! | [`scene`] | what a scene is; TOML and JSON files, checks that name the field and the fix |
 //! | [`scenarios`] | ready-made scenes and their golden digests |
 //! | [`Simulation`], [`SyncMode`], [`Report`] | a scene made ready, how it is run, and what came of it |
-//! | [`Tuning`], [`OverlapSettings`], [`IslandSettings`] | how speculation and workers are set up |
+//! | [`Tuning`], [`OverlapSettings`], [`IslandSettings`] | how speculation, gears and workers are set up |
 //! | [`Inputs`], [`Input`] | acting on a simulation while it runs: pushes, bodies that come and go |
+//! | [`Stop`] | ending a run early, from any thread |
 //! | [`Frame`], [`Digest`] | what is committed, and its hash |
 //! | [`record`], [`export`], [`render`] | recordings, CSV and glTF, pictures |
 //! | [`verify`] | the protocol under every order of events in small worlds, and under very many in large ones |
@@ -49,6 +50,7 @@ mod executor;
 pub mod export;
 mod gvt;
 mod islands;
+mod memory;
 mod overlap;
 mod overlap_bridge;
 mod physics;
@@ -59,6 +61,7 @@ mod rigid;
 mod runtime;
 pub mod scenarios;
 pub mod scene;
+mod store;
 mod tvht;
 pub mod verify;
 
@@ -68,19 +71,22 @@ pub use base::digest::Digest;
 pub use base::frame::Frame;
 pub use base::ids::{BodyId, StaticId};
 pub use base::state::BodyState;
+pub use base::stop::Stop;
 pub use base::time::{Tick, TimeBase};
-pub use executor::{Report, Simulation, SyncMode, Tally};
+pub use executor::{ProcessSummary, Report, Simulation, SyncMode, Tally};
 pub use islands::{IslandSettings, IslandSummary};
 pub use overlap::balance::Load;
 pub use overlap::partition::Partition;
 pub use overlap::{EngineKind, OverlapSettings, OverlapSummary, WeightRule};
+pub use physics::collision::crowd::Crowd;
 pub use protocol::Stats;
 pub use runtime::error::RunError;
 pub use runtime::inputs::{Input, InputError, Inputs};
-pub use runtime::shared::Tuning;
+pub use runtime::shared::{Regions, Tuning};
 pub use runtime::shared_tvht::Lane;
 pub use runtime::stats::RunStats;
 pub use runtime::trace::Tracer;
+pub use store::GearChoice;
 
 /// Everything else, for the project's own tests and benchmarks. Nothing in here is stable.
 #[doc(hidden)]
@@ -102,10 +108,16 @@ pub mod internals {
 
     #[allow(missing_docs)]
     pub mod verify {
+        pub use crate::store::RegionFault;
         pub use crate::verify::configs::{Family, SMALL};
+        pub use crate::verify::explore::search;
+        pub use crate::verify::model::Model;
         pub use crate::verify::paper::{Sought, demonstrations, find};
-        pub use crate::verify::random_walk::choose;
+        pub use crate::verify::random_walk::{choose, follow};
         pub use crate::verify::reference::Reference;
+        pub use crate::verify::regions::{
+            REGION_FAMILIES, RegionAction, RegionFamily, RegionModel, RegionState, any_region_model,
+        };
         pub use crate::verify::toy_dynamics::{mix, start};
     }
 }

@@ -1,10 +1,50 @@
 //! The `anachron` program: everything it does is in the library's `cli` module.
 
+use std::alloc::{GlobalAlloc, Layout};
 use std::process::ExitCode;
+
+use mimalloc::MiMalloc;
 
 /// Actors allocate and free small objects all the time, often on another thread.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Allocator = Allocator;
+
+/// mimalloc; where it has no memory left, the program ends with a message instead of being aborted.
+struct Allocator;
+
+impl Allocator {
+    #[inline]
+    fn checked(block: *mut u8, bytes: usize) -> *mut u8 {
+        if block.is_null() {
+            anachron::cli::no_memory(bytes);
+        }
+        block
+    }
+}
+
+// SAFETY: every call is handed on, and every block comes from there.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Allocator {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        Self::checked(unsafe { MiMalloc.alloc(layout) }, layout.size())
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        Self::checked(unsafe { MiMalloc.alloc_zeroed(layout) }, layout.size())
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        Self::checked(unsafe { MiMalloc.realloc(block, layout, bytes) }, bytes)
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        unsafe { MiMalloc.dealloc(block, layout) }
+    }
+}
 
 /// How long free memory is kept, in milliseconds: for good. Memory that goes back to the system is needed again at the
 /// next tick, and then comes in pages that the system has to clear.

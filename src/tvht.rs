@@ -57,13 +57,13 @@ impl BucketActor {
             Ok(Some(Passed::Forward { request, .. })) => {
                 let served = (Some(request.plan().version.entity), request.plan().first);
                 let bucket = request.wants().expect("invariant: a request that goes on has a next bucket");
-                network.transport().request(bucket, request);
+                network.sending(self.arbiter).request(bucket, request);
                 served
             }
             Ok(Some(Passed::Done { plan, written, held })) => {
                 let served = (Some(plan.version.entity), plan.first);
-                network.transport().reply(plan, written);
-                held.into_iter().for_each(|bucket| network.transport().unlock(bucket));
+                network.sending(self.arbiter).reply(plan, written);
+                held.into_iter().for_each(|bucket| network.sending(self.arbiter).unlock(bucket));
                 served
             }
             Err(payload) => {
@@ -78,6 +78,20 @@ impl BucketActor {
             network.trace(self.arbiter, Phase::Bucket, served, since);
         }
     }
+
+    pub fn on_request(&mut self, request: TableRequest<RigidModel>) {
+        self.network.counters(self.arbiter).table_requested();
+        let served = Some((request.search.body(), request.plan().first));
+        self.serve(served, |queue, shared| queue.arrive(request, &shared.model));
+        self.network.counters(self.arbiter).has_handled();
+    }
+
+    pub fn on_unlock(&mut self) {
+        self.network.counters(self.arbiter).unlock();
+        let next = self.queue.queue().front().map(|request| (request.search.body(), request.plan().first));
+        self.serve(next, |queue, shared| queue.unlock(&shared.model));
+        self.network.counters(self.arbiter).has_handled();
+    }
 }
 
 impl Actor for BucketActor {
@@ -88,9 +102,7 @@ impl Handler<TableRequest<RigidModel>> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, request: TableRequest<RigidModel>, _: &mut Context<Self>) {
-        self.network.counters(self.arbiter).table_requested();
-        let served = Some((request.search.body(), request.plan().first));
-        self.serve(served, |queue, shared| queue.arrive(request, &shared.model));
+        self.on_request(request);
     }
 }
 
@@ -98,8 +110,6 @@ impl Handler<Unlock> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, _: Unlock, _: &mut Context<Self>) {
-        self.network.counters(self.arbiter).unlock();
-        let next = self.queue.queue().front().map(|request| (request.search.body(), request.plan().first));
-        self.serve(next, |queue, shared| queue.unlock(&shared.model));
+        self.on_unlock();
     }
 }

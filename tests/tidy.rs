@@ -16,14 +16,16 @@ const PUBLIC_ITEMS_MAX: usize = 150;
 /// there are no cycles.
 const LAYERS: &[(&str, &[&str])] = &[
     ("base", &[]),
+    ("memory", &[]),
     ("scene", &["base"]),
     ("protocol", &["base"]),
     ("physics", &["base", "scene"]),
     ("scenarios", &["base", "scene"]),
+    ("store", &["base", "physics"]),
     ("overlap", &["base", "scene", "physics"]),
     ("islands", &["base", "scene", "physics", "overlap"]),
     ("rigid", &["base", "scene", "protocol", "physics", "islands"]),
-    ("runtime", &["base", "scene", "protocol", "physics", "islands", "rigid"]),
+    ("runtime", &["base", "scene", "protocol", "physics", "store", "islands", "rigid"]),
     ("entity", &["base", "protocol", "rigid", "runtime"]),
     ("tvht", &["base", "protocol", "rigid", "runtime"]),
     ("gvt", &["base", "protocol", "rigid", "runtime"]),
@@ -32,9 +34,11 @@ const LAYERS: &[(&str, &[&str])] = &[
         "executor",
         &[
             "base",
+            "memory",
             "scene",
             "protocol",
             "physics",
+            "store",
             "overlap",
             "islands",
             "rigid",
@@ -49,15 +53,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("export", &["base", "scene", "physics", "record"]),
     ("render", &["base", "scene", "physics", "record"]),
     ("bench", &["base", "runtime", "executor"]),
-    ("verify", &["base", "protocol", "rigid", "runtime", "tvht", "executor"]),
+    ("verify", &["base", "scene", "protocol", "physics", "store", "rigid", "runtime", "tvht", "executor"]),
     (
         "cli",
         &[
             "base",
+            "memory",
             "scene",
             "scenarios",
             "protocol",
             "physics",
+            "store",
             "overlap",
             "islands",
             "rigid",
@@ -75,7 +81,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 /// Modules that compute what is committed: they see no clock, actor, file, socket or unordered map.
 const PURE: &[&str] =
-    &["base", "physics", "protocol", "scenarios", "overlap", "overlap_bridge", "islands", "rigid"];
+    &["base", "physics", "store", "protocol", "scenarios", "overlap", "overlap_bridge", "islands", "rigid"];
 const BANNED_IN_PURE: &[&str] = &[
     "std::time",
     "Instant",

@@ -59,7 +59,7 @@ pub fn filled_with(count: BodyIndex) -> Filled {
         let cluster = [(body, flight(world, body as usize))];
         let bounds = model.bounds(body, &cluster[0].1, 0, 60);
         let cell_cover = CellCover::new(&grid, &model, &cluster, &[bounds], false);
-        let flights = (cluster.into_iter().collect(), Default::default());
+        let flights = cluster.into_iter().collect();
         Arc::new(Track::new(
             Version { entity: EntityId(body), number: 0 },
             (0, 60),

@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::base::frame::Frame;
 use crate::base::ids::BodyId;
+use crate::base::parallel;
 use crate::base::state::BodyState;
 use crate::base::time::Tick;
 
@@ -51,11 +52,18 @@ impl FrameSum {
         self.bodies += other.bodies;
     }
 
-    /// The sum of all bodies of a frame.
+    /// The sum of all bodies of a frame, by all threads that help this one.
     pub fn of(frame: &Frame) -> Self {
-        let mut sum = FrameSum::default();
-        frame.bodies.iter().for_each(|(id, state)| sum.add(*id, state));
-        sum
+        let mut sums = Vec::new();
+        parallel::par_collect(&mut sums, frame.bodies.len(), |range, sums| {
+            let mut sum = FrameSum::default();
+            frame.bodies[range].iter().for_each(|(id, state)| sum.add(*id, state));
+            sums.push(sum);
+        });
+        sums.iter().fold(FrameSum::default(), |mut all, sum| {
+            all.join(sum);
+            all
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where the time of a traced run went, in the categories of the Time Warp paper.
+//! Where the time of a run in virtual time went, in the categories of the Time Warp paper.
 
 use crate::runtime::trace::{Phase, Totals};
 
@@ -47,19 +47,19 @@ impl Activity {
     }
 }
 
-/// The share of each activity in the time of all cores together, in the order of [`Activity::ALL`].
-pub fn shares(cores: &[Totals]) -> [f64; 7] {
+/// The share of each activity in the time of all virtual cores together, in the order of [`Activity::ALL`]; the time between
+/// their handlers and the time of all cores are known.
+pub fn shares(cores: &[Totals], between_nanos: f64, all_nanos: f64) -> [f64; 7] {
     let mut nanos = [0.0; 7];
     let index = |activity| Activity::ALL.iter().position(|(known, _)| *known == activity).unwrap_or(0);
-    for core in cores {
-        for (phase, spent) in core.phases() {
-            if let Some(activity) = Activity::of(phase) {
-                nanos[index(activity)] += spent as f64;
-            }
+    for (phase, spent) in cores.iter().flat_map(Totals::phases) {
+        if let Some(activity) = Activity::of(phase) {
+            nanos[index(activity)] += spent as f64;
         }
-        nanos[index(Activity::Messages)] += core.between_nanos as f64;
-        nanos[index(Activity::Idle)] += core.idle_nanos as f64;
     }
+    nanos[index(Activity::Messages)] += between_nanos;
+    let busy: f64 = nanos.iter().sum();
+    nanos[index(Activity::Idle)] = (all_nanos - busy).max(0.0);
     let sum: f64 = nanos.iter().sum();
     nanos.map(|spent| if sum > 0.0 { spent / sum } else { 0.0 })
 }

@@ -1,6 +1,7 @@
 //! The machine that a measurement was made on, as far as the operating system describes it.
 
 use std::fs;
+use std::process::Command;
 
 use serde::Serialize;
 
@@ -19,6 +20,8 @@ pub struct Machine {
     pub load: Option<f64>,
     /// Name and version of this program.
     pub program: String,
+    /// The commit of the source that the program lies in, if it does; with `+` if files differ from it.
+    pub commit: Option<String>,
 }
 
 impl Machine {
@@ -34,6 +37,7 @@ impl Machine {
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             load: load.and_then(|text| text.split_whitespace().next()?.parse().ok()),
             program: format!("anachron {}", env!("CARGO_PKG_VERSION")),
+            commit: commit(),
         }
     }
 
@@ -55,8 +59,22 @@ impl Machine {
     pub fn text(&self) -> String {
         let memory = self.memory_gib.map_or(String::new(), |gib| format!(", {gib} GiB"));
         let load = self.load.map_or(String::new(), |load| format!(", load {load:.2} at the start"));
-        format!("{}, {} cores{memory}, {}, {}{load}", self.processor, self.cores, self.system, self.program)
+        let commit = self.commit.as_ref().map_or(String::new(), |commit| format!(" at {commit}"));
+        let Machine { processor, cores, system, program, .. } = self;
+        format!("{processor}, {cores} cores{memory}, {system}, {program}{commit}{load}")
     }
+}
+
+/// Asks git, in the folder of the program.
+fn commit() -> Option<String> {
+    let program = std::env::current_exe().ok()?;
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git").arg("-C").arg(program.parent()?).args(arguments).output().ok()?;
+        done.status.success().then(|| String::from_utf8_lossy(&done.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let is_changed = !git(&["status", "--porcelain", "--untracked-files=no", "--", ":/src"])?.is_empty();
+    Some(if is_changed { format!("{commit}+") } else { commit })
 }
 
 fn value(text: &str, key: &str) -> Option<String> {

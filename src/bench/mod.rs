@@ -1,11 +1,10 @@
-//! Parts of `anachron bench`: repeated measurements, tables, plots, a report, and the projection of a recorded
-//! run on more cores than there are. Nothing in here runs or times anything; the command line does.
+//! Parts of `anachron bench`: repeated measurements, tables, plots, a report. Nothing in here runs or times anything; the
+//! command line does.
 
 pub mod breakdown;
 pub mod machine;
 pub mod paper;
 pub mod plot;
-pub mod projection;
 pub mod sheet;
 pub mod spread;
 

@@ -28,11 +28,21 @@ pub const SPEEDUPS: &[Stated] = &[
     Stated { scenario: "bouncing", bodies: &[200, 500], cores: 16, low: 7.0, high: 7.0 },
 ];
 
+impl Stated {
+    /// As a text for tables.
+    pub fn text(&self) -> String {
+        if self.low == self.high { format!("{}", self.low) } else { format!("{} to {}", self.low, self.high) }
+    }
+}
+
+/// Least speedup that the text states for bouncing on 16 cores, for boxes of 100 to 400 cubic metres.
+pub const DENSITY_SPEEDUP: f64 = 9.0;
+
+/// Windows to compare, milliseconds; the text names one value only.
+pub const WINDOWS_MS: [u32; 4] = [16, 64, 256, 1024];
+
 /// The gain of a longer window flattens out here, milliseconds.
 pub const WINDOW_PLATEAU_MS: f64 = 256.0;
-
-/// Of the time of cylinders with 500 bodies, collision checking takes more than this share.
-pub const COLLISION_SHARE: f64 = 0.5;
 
 /// The speedups that the text states for a scenario.
 pub fn speedups(scenario: &str, bodies: u32) -> impl Iterator<Item = &'static Stated> {

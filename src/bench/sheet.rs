@@ -71,9 +71,17 @@ pub struct Section {
     pub table: Table,
     /// Plots of the measured numbers.
     pub plots: Vec<Plot>,
+    /// What was measured: a row per repetition, a number or a name in each cell. The file has these rows if there are any,
+    /// else those of the table.
+    pub runs: Table,
 }
 
 impl Section {
+    /// Comma-separated values for programs.
+    pub fn csv(&self) -> String {
+        if self.runs.rows.is_empty() { self.table.csv() } else { self.runs.csv() }
+    }
+
     fn html(&self) -> String {
         let mut text = format!("<section><h2>{}</h2>\n", escape(&self.title));
         for words in &self.words {
@@ -145,6 +153,7 @@ mod tests {
             words: vec!["how".into()],
             table,
             plots: vec![Plot::lines("t", "x", "y")],
+            runs: Table::default(),
         };
         let page = html_page(&Machine::here(), &[section]);
         for part in ["<h2>Speed</h2>", "&lt;s&gt;", "2 &amp; 3", "<svg", "</html>"] {

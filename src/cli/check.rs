@@ -1,112 +1,88 @@
-//! `anachron check`: whether a scene file is right, and what is in it.
+//! `anachron check`: whether a scene file or a recording is right, and what is in it.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::base::digest::Digester;
 use crate::cli::console;
+use crate::cli::describe::{recording_lines, scene_lines, text_of};
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::format::{counted, short};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::progress::Progress;
+use crate::cli::source::{MeshPaths, Source, open_recording};
 use crate::physics::World;
-use crate::scene::{self, JointKind, Scene, Shape, Warning};
+use crate::record::Recording;
+use crate::scene::Warning;
+use crate::scene::suggest::{excerpt, shown};
 
-/// Check a scene file and describe it
+const EXAMPLES: &str = "\
+Examples:
+  anachron check tower.toml           a scene: is it right, and what is in it
+  anachron check bowl.anr             a recording: is every frame there, and as it was written
+  anachron scene stack | anachron check -";
+
+/// Check a scene file or a recording, and describe it
+///
+/// Of a recording every frame is read, and their digest is compared with the one that the run has left.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// A scene file, `.toml` or `.json`
-    #[arg(value_name = "FILE")]
+    /// A scene file, `.toml` or `.json`; a recording; `-` is a scene on standard input
+    #[arg(value_name = "FILE|-")]
     file: PathBuf,
+    #[command(flatten)]
+    meshes: MeshPaths,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let path = arguments.file.as_path();
-    let about = |error| Failure::from(error).about(path);
-    let scene = scene::load(path).map_err(about)?;
+    match Source::of(&arguments.file) {
+        Source::OtherFile(path) if path.exists() => check_recording(arguments, open_recording(&path)?),
+        source => check_scene(&source, &arguments.meshes),
+    }
+}
+
+fn check_scene(source: &Source, meshes: &MeshPaths) -> Result<Exit, Failure> {
+    let name = source.name();
+    let about = |error| Failure::from(error).about(name.as_ref());
+    let scene = source.written_scene(meshes)?;
     let warnings = scene.validate().map_err(about)?;
     // Some shapes show only here that they cannot be built.
     let world = World::new(&scene).map_err(about)?;
-    console::print(&describe(path, &scene, &world, &warnings))?;
+    let mut lines = scene_lines(&scene, &world);
+    lines
+        .extend(warnings.iter().map(|Warning { field, message }| ("warning", format!("{field}: {message}"))));
+    let called = excerpt(&scene.name);
+    console::print(&format!("{name}: a good scene, `{called}`\n{}", text_of(&lines)))?;
     Ok(Exit::Done)
 }
 
-fn describe(path: &Path, scene: &Scene, world: &World, warnings: &[Warning]) -> String {
-    let mut text = format!("{}: a good scene, `{}`\n", path.display(), scene.name);
-    let mut line = |label: &str, value: String| {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "  {label:<8} {value}");
-    };
-    line("bodies", kinds(scene.bodies.iter().map(|body| &body.shape)));
-    if let Some(masses) = masses(world) {
-        line("masses", masses);
+/// Reads every frame: checksums are checked on the way.
+fn check_recording(arguments: &Arguments, mut recording: Recording) -> Result<Exit, Failure> {
+    let interrupt = Interrupt::watch();
+    let mut progress = Progress::start(false);
+    let total = recording.len().max(1) as f64;
+    let mut digester = Digester::new();
+    for (read, frame) in (1_u64..).zip(recording.frames()) {
+        digester.add(&frame?);
+        progress.show(read as f64 / total, |_| format!("reading, frame {read}"));
+        if interrupt.is_requested() {
+            return Err(Interrupt::failure());
+        }
     }
-    line("static", kinds(scene.statics.iter().map(|object| &object.shape)));
-    if !scene.joints.is_empty() {
-        line("joints", joints(scene));
+    progress.finish();
+    let (name, digest) = (shown(&arguments.file), digester.digest());
+    if let Some(summary) = recording.summary().filter(|summary| summary.digest != digest) {
+        return Err(Failure::bad_input(format_args!(
+            "{name}: its frames have the digest {digest}, and its end says {}; it was not written by one run",
+            summary.digest
+        )));
     }
-    if !scene.parts.is_empty() {
-        line("parts", counted(scene.parts.len() as u64, "worker", "workers"));
-    }
-    let [x, y, z] = scene.gravity.map(short);
-    line("gravity", format!("[{x}, {y}, {z}] m/s²"));
-    line("time", time(scene));
-    for Warning { field, message } in warnings {
-        line("warning", format!("{field}: {message}"));
-    }
-    text
-}
-
-/// How many shapes there are, and of which kinds: `3 (1 box, 2 spheres)`.
-fn kinds<'a>(shapes: impl ExactSizeIterator<Item = &'a Shape>) -> String {
-    let total = shapes.len();
-    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    for shape in shapes {
-        *counts.entry(kind(shape)).or_default() += 1;
-    }
-    let parts: Vec<String> = counts.iter().map(|((one, many), count)| counted(*count, one, many)).collect();
-    if total == 0 { "none".to_owned() } else { format!("{total} ({})", parts.join(", ")) }
-}
-
-fn kind(shape: &Shape) -> (&'static str, &'static str) {
-    match shape {
-        Shape::Sphere { .. } => ("sphere", "spheres"),
-        Shape::Box { .. } => ("box", "boxes"),
-        Shape::Capsule { .. } => ("capsule", "capsules"),
-        Shape::Cylinder { .. } => ("cylinder", "cylinders"),
-        Shape::Ring { .. } => ("ring", "rings"),
-        Shape::Hull { .. } => ("hull", "hulls"),
-        Shape::HalfSpace { .. } => ("half-space", "half-spaces"),
-        Shape::Mesh { .. } => ("mesh", "meshes"),
-    }
-}
-
-/// How many joints there are, and of which kinds: `3 (1 ball, 2 hinge)`.
-fn joints(scene: &Scene) -> String {
-    let mut counts: BTreeMap<JointKind, u64> = BTreeMap::new();
-    for joint in &scene.joints {
-        *counts.entry(joint.kind).or_default() += 1;
-    }
-    let parts: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {}", kind.name())).collect();
-    format!("{} ({}): for `--sync overlap`", scene.joints.len(), parts.join(", "))
-}
-
-/// The lightest, the heaviest and all bodies together; nothing without bodies.
-fn masses(world: &World) -> Option<String> {
-    let masses = || world.bodies.iter().map(|body| body.mass);
-    let (least, most) = (masses().reduce(f64::min)?, masses().reduce(f64::max)?);
-    let each = if least == most {
-        format!("{} kg each", short(least))
-    } else {
-        format!("{} kg to {} kg", short(least), short(most))
-    };
-    Some(format!("{each}, {} kg in all", short(masses().sum())))
-}
-
-fn time(scene: &Scene) -> String {
-    let time = scene.time_base();
-    let ticks = counted(time.last_tick, "tick", "ticks");
-    let frames = counted(time.frame_count(), "frame", "frames");
-    let (seconds, rate) = (short(scene.seconds), short(scene.ticks_per_second));
-    format!("{seconds} s: {ticks} of 1/{rate} s, {frames}")
+    let world = World::new(recording.scene()).map_err(|error| Failure::from(error).about(&arguments.file))?;
+    let mut lines = recording_lines(&recording);
+    lines.extend(scene_lines(recording.scene(), &world));
+    let what = if recording.is_complete() { "a good recording" } else { "a recording without an end" };
+    let called = excerpt(&recording.scene().name);
+    console::print(&format!("{name}: {what}, `{called}`\n{}", text_of(&lines)))?;
+    Ok(Exit::Done)
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use crate::executor::RunError;
 use crate::record::RecordError;
 use crate::scene::SceneError;
-use crate::scene::suggest::excerpt;
+use crate::scene::suggest::shown;
 
 /// Exit codes of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,12 @@ pub(super) enum Exit {
     Failed = 1,
     /// The input was wrong.
     BadInput = 2,
-    /// The user pressed Ctrl-C; as shells have it, 128 and the number of the signal.
+    /// SIGHUP ended it: the terminal is gone. As shells have it, 128 and the number of the signal.
+    HungUp = 129,
+    /// The user pressed Ctrl-C.
     Interrupted = 130,
+    /// SIGTERM ended it.
+    Terminated = 143,
 }
 
 impl From<Exit> for ExitCode {
@@ -52,9 +56,14 @@ impl Failure {
         self
     }
 
+    /// Several failures as one, if there are any: the first decides the exit code.
+    pub(super) fn joined(failures: Vec<Failure>) -> Option<Self> {
+        failures.into_iter().reduce(|first, next| first.adding(next.message))
+    }
+
     /// The same, with the file it is about in front unless it is named there already.
     pub(super) fn about(mut self, path: &Path) -> Self {
-        let name = excerpt(&path.display().to_string());
+        let name = shown(path);
         if !self.message.starts_with(&name) {
             self.message = format!("{name}: {}", self.message);
         }

@@ -145,6 +145,7 @@ fn shoot(
 ) -> Result<(), Failure> {
     let mut progress = Progress::start(false);
     let total = (selection.last + 1) as f64;
+    let simulation = simulation.clone().stop_on(interrupt.stop());
     simulation.run(|frame| {
         if selection.has(frame.index) {
             frames.push(frame.clone());

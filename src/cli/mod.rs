@@ -1,21 +1,26 @@
 //! The command line: one verb per file.
 //!
-//! It reads arguments, calls the rest of the library and prints the outcome; nothing here decides a result. Summaries,
-//! progress and errors go to standard error, JSON and other output that was asked for to standard output. The program
-//! ends with 0 if all went well, 1 if something failed (or two recordings differ, a property is violated, a deliberate
-//! fault is not noticed), 2 if the input was wrong, and 130 if it was interrupted.
+//! It reads arguments, calls the rest of the library and prints the outcome; nothing here decides a result. Results go to
+//! standard output; progress, notes, warnings and errors to standard error. The program ends with 0 if all went well, 1
+//! if something failed (or two recordings differ, a property is violated, a deliberate fault is not noticed), 2 if the
+//! input was wrong, and with 128 and the number of the signal if it was interrupted (Ctrl-C: 130).
 
 mod bench;
 mod check;
+mod completions;
 mod console;
+mod count;
+mod describe;
 mod diff;
 mod export;
 mod failure;
 mod format;
 mod frame_source;
+mod info;
 mod interrupt;
 mod json;
 mod list;
+mod man;
 mod output;
 mod overlap;
 mod progress;
@@ -29,10 +34,13 @@ mod summary;
 mod summary_text;
 mod tuning;
 mod verify;
+mod virtual_cores;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use crate::memory;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,26 +67,38 @@ enum Verb {
     List(list::Arguments),
     Scene(scene::Arguments),
     Check(check::Arguments),
+    Info(info::Arguments),
     Export(export::Arguments),
     Diff(diff::Arguments),
     Render(render::Arguments),
     Bench(bench::Arguments),
     Verify(verify::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
+}
+
+/// Is called by the program's allocator if it has no `bytes` left.
+pub fn no_memory(bytes: usize) -> ! {
+    memory::ran_out(bytes)
 }
 
 /// Reads the program's arguments, carries out the command, and returns the exit code.
 pub fn main() -> ExitCode {
-    let done = match Arguments::parse().verb {
+    let arguments = Arguments::parse();
+    let done = interrupt::take_signals().and_then(|()| match arguments.verb {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::List(arguments) => list::run(&arguments),
         Verb::Scene(arguments) => scene::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
+        Verb::Info(arguments) => info::run(&arguments),
         Verb::Export(arguments) => export::run(&arguments),
         Verb::Diff(arguments) => diff::run(&arguments),
         Verb::Render(arguments) => render::run(&arguments),
         Verb::Bench(arguments) => bench::run(&arguments),
         Verb::Verify(arguments) => verify::run(&arguments),
-    };
+        Verb::Completions(arguments) => completions::run(&arguments),
+        Verb::Man(arguments) => man::run(&arguments),
+    });
     match done {
         Ok(exit) => exit.into(),
         Err(failure) => {
@@ -86,6 +106,14 @@ pub fn main() -> ExitCode {
             failure.exit.into()
         }
     }
+}
+
+/// Reads arguments as [`main`] does, the name of the program first, and carries nothing out.
+pub fn read<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
+    Arguments::try_parse_from(arguments).map(drop).or_else(|error| match error.exit_code() {
+        0 => Ok(()),
+        _ => Err(error.to_string()),
+    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use crate::cli::count;
 use crate::cli::failure::Failure;
 use crate::executor::SyncMode;
 use crate::islands::IslandSettings;
@@ -30,13 +31,13 @@ pub(super) struct OverlapArguments {
     bridge: Option<bool>,
     /// Number of workers that share the scene; if not given, as many as the scene has parts, or two. With `--bridge auto`,
     /// number of workers that share an island: one if not given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::any::<u32>)]
     workers: Option<u32>,
     /// How many joints or contacts deep workers share bodies beyond those between them
-    #[arg(long, value_name = "G")]
+    #[arg(long, value_name = "G", value_parser = count::any::<u32>)]
     gamma: Option<u32>,
     /// How many joints or contacts away a worker's own bodies are searched for weights
-    #[arg(long, value_name = "B")]
+    #[arg(long, value_name = "B", value_parser = count::any::<u32>)]
     beta: Option<u32>,
     /// How the copies of a shared body are weighted
     #[arg(long, value_name = "RULE", value_parser = named(WEIGHTS))]

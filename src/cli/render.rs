@@ -6,13 +6,16 @@ use clap::Args;
 
 use crate::base::frame::Frame;
 use crate::cli::console;
+use crate::cli::count;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::frame_source::{FrameSource, Selection};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::output::{Output, format_of};
 use crate::cli::progress::Progress;
+use crate::cli::resources::start_helpers;
 use crate::cli::source::Changes;
 use crate::render::{Camera, ColorBy, GifWriter, Pace, RenderError, RenderOptions, Renderer};
+use crate::scene::suggest::shown;
 
 /// Width and height of a picture, pixels.
 const PICTURE_SIZE: (u32, u32) = (960, 540);
@@ -37,7 +40,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE.png|FILE.gif")]
     out: PathBuf,
     /// The frame to show, from 0; the last if not given. An animation starts there, or with the first
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::any::<u64>)]
     frame: Option<u64>,
     /// From where to look: `auto`, or any of `eye=x,y,z;target=x,y,z;fov=degrees`
     #[arg(long, value_name = "CAMERA", default_value = "auto")]
@@ -49,7 +52,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "WHAT", default_value = "body")]
     color: ColorBy,
     /// Show every Nth frame; as many as viewers can show if not given. Animations only
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = count::count::<u32>(1..=u64::MAX))]
     every: Option<u32>,
     /// Pictures per second; real time if not given. Animations only
     #[arg(long, value_name = "F", allow_negative_numbers = true)]
@@ -78,24 +81,29 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         )));
     }
     let mut source = FrameSource::open(&arguments.source, &arguments.changes)?;
-    let interrupt = Interrupt::watch()?;
+    let interrupt = Interrupt::watch();
+    start_helpers()?;
     let done = match format {
         Format::Png => picture(arguments, &mut source, &interrupt)?,
         Format::Gif => animation(arguments, &mut source, &interrupt)?,
     };
     match done {
         Some(what) => {
-            console::tell(format_args!("{}: {what}", arguments.out.display()));
+            console::tell(format_args!("{}: {what}", shown(&arguments.out)));
             Ok(Exit::Done)
         }
         None => {
             console::tell("interrupted: nothing was written");
-            Ok(Exit::Interrupted)
+            Ok(Interrupt::exit())
         }
     }
 }
 
 impl Arguments {
+    fn output(&self) -> Result<Output, Failure> {
+        Output::begin("--out", &self.out, &[("to read", &self.source)])
+    }
+
     fn only_animated(&self) -> Option<&'static str> {
         if self.every.is_some() { Some("--every") } else { self.fps.map(|_| "--fps") }
     }
@@ -131,11 +139,11 @@ fn picture(
     let size = arguments.size.unwrap_or(PICTURE_SIZE);
     let renderer = arguments.renderer(source, size)?;
     let wanted = arguments.frame.unwrap_or(source.len().saturating_sub(1));
-    let output = Output::begin(&arguments.out, &arguments.source)?;
+    let output = arguments.output()?;
     let selection = Selection { first: wanted, last: wanted, step: 1 };
     let Some(frames) = source.take(selection, interrupt)? else { return Ok(None) };
     let Some(frame) = frames.first() else { return Ok(None) };
-    renderer.render(frame).write_png(output.writable())?;
+    renderer.render(frame).write_png_to(output.writer()?, &arguments.out)?;
     output.keep()?;
     Ok(Some(format!("frame {wanted} ({:.3} s), {}x{}", frame.time_s, size.0, size.1)))
 }
@@ -152,8 +160,8 @@ fn animation(
     let pace = arguments.pace(scene.ticks_per_second / f64::from(scene.ticks_per_frame))?;
     let first = arguments.frame.unwrap_or(0);
     let last = source.len().saturating_sub(1);
-    let output = Output::begin(&arguments.out, &arguments.source)?;
-    let gif = GifWriter::create(output.writable(), size.0, size.1, pace)?;
+    let output = arguments.output()?;
+    let gif = GifWriter::to_sink(output.writer()?, &arguments.out, size.0, size.1, pace)?;
     let selection = Selection { first, last, step: u64::from(pace.step()) };
     let Some(frames) = source.take(selection, interrupt)? else { return Ok(None) };
     renderer.fit_camera(&frames);

@@ -1,4 +1,7 @@
-//! Processor time and memory of this process, where the operating system reports them.
+//! Processor time, memory and threads of this process.
+
+use crate::cli::failure::Failure;
+use crate::executor::RunError;
 
 /// Processor time of all threads so far, seconds.
 #[cfg(unix)]
@@ -25,6 +28,12 @@ fn peak_rss_of(status: &str) -> Option<u64> {
     let amount = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = amount.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
+}
+
+/// Starts the threads that share the loops of pictures and checks, one per core. To be called once, before the first loop.
+pub(super) fn start_helpers() -> Result<(), Failure> {
+    let pool = rayon::ThreadPoolBuilder::new().thread_name(|number| format!("helper-{number}"));
+    Ok(pool.build_global().map_err(RunError::no_thread)?)
 }
 
 /// Number of cores that this process may use; one if unknown.

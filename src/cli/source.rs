@@ -1,30 +1,50 @@
-//! What to run: a scenario or a scene file, and what the command line changes about it.
+//! What to run: a scenario, a scene file, the scene of a recording or of standard input, and what the command line
+//! changes about it.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::cli::count;
 use crate::cli::failure::Failure;
+use crate::cli::output::is_dash;
+use crate::record::{RecordError, Recording};
 use crate::scenarios::{self, Request, SCENARIOS};
-use crate::scene::suggest::suggest;
-use crate::scene::{self, Scene};
+use crate::scene::suggest::{shown, suggest};
+use crate::scene::{self, MeshRoot, Scene};
+
+/// What a scene may read besides itself.
+#[derive(Args, Debug, Default)]
+pub(super) struct MeshPaths {
+    /// Read mesh files outside the folder of the scene file too; only for scenes that are trusted
+    #[arg(long)]
+    allow_paths: bool,
+}
+
+impl MeshPaths {
+    fn root(&self) -> MeshRoot<'static> {
+        if self.allow_paths { MeshRoot::Anywhere } else { MeshRoot::SceneFolder }
+    }
+}
 
 /// What the command line changes about a scene.
 #[derive(Args, Debug, Default)]
 pub(super) struct Changes {
     /// Number of bodies; scenarios only
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::any::<u32>)]
     bodies: Option<u32>,
     /// How long to simulate
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     seconds: Option<f64>,
     /// Seed of everything random in the scene; scenarios only
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count::any::<u64>)]
     seed: Option<u64>,
     /// Set a parameter of the scenario (see `anachron list`) or a field of the scene, such as
     /// `response.iterations=16` or `gravity=[0,-1.6,0]`; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_set)]
     sets: Vec<(String, String)>,
+    #[command(flatten)]
+    meshes: MeshPaths,
 }
 
 fn parse_set(text: &str) -> Result<(String, String), String> {
@@ -36,13 +56,14 @@ fn parse_set(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A scenario or a file.
+/// Where a scene comes from.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Scenario(&'static str),
     SceneFile(PathBuf),
-    /// A file of another kind, if it exists.
+    /// A recording, or a file of another kind, if it exists.
     OtherFile(PathBuf),
+    StandardInput,
 }
 
 impl Source {
@@ -50,6 +71,9 @@ impl Source {
     pub(super) fn of(text: &Path) -> Self {
         if let Some(scenario) = text.to_str().and_then(scenarios::find) {
             return Source::Scenario(scenario.name);
+        }
+        if is_dash(text) {
+            return Source::StandardInput;
         }
         let extension = text.extension().and_then(|extension| extension.to_str());
         let is_scene = extension.is_some_and(|e| ["toml", "json"].iter().any(|s| e.eq_ignore_ascii_case(s)));
@@ -60,16 +84,51 @@ impl Source {
     pub(super) fn scene(&self, changes: &Changes) -> Result<Scene, Failure> {
         match self {
             Source::Scenario(name) => Ok(scenarios::build(name, &changes.request())?),
-            Source::SceneFile(path) => changes.applied_to_file(path),
-            Source::OtherFile(path) if path.exists() => changes.applied_to_file(path),
+            other => changes.applied_to(other.written_scene(&changes.meshes)?),
+        }
+    }
+
+    /// The source as messages call it.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Source::Scenario(name) => (*name).to_owned(),
+            Source::SceneFile(path) | Source::OtherFile(path) => shown(path),
+            Source::StandardInput => "standard input".to_owned(),
+        }
+    }
+
+    /// The scene as it is written down.
+    pub(super) fn written_scene(&self, meshes: &MeshPaths) -> Result<Scene, Failure> {
+        match self {
+            Source::Scenario(name) => Ok(scenarios::build(name, &Request::default())?),
+            Source::SceneFile(path) => {
+                scene::load_within(path, meshes.root()).map_err(|error| Failure::from(error).about(path))
+            }
+            Source::OtherFile(path) if path.exists() => Ok(open_recording(path)?.into_scene()),
             Source::OtherFile(path) => Err(unknown(path)),
+            Source::StandardInput => {
+                let here = Path::new("");
+                scene::read(std::io::stdin().lock(), here, meshes.root())
+                    .map_err(|error| Failure::from(error).about(Path::new(&self.name())))
+            }
         }
     }
 }
 
+/// Opens a file that was named where a scene may be named too.
+pub(super) fn open_recording(path: &Path) -> Result<Recording, Failure> {
+    Recording::open(path).map_err(|error| match error {
+        RecordError::NotARecording { path } => Failure::bad_input(format_args!(
+            "{}: is neither a recording nor a scene file; let the name of a scene file end in `.toml` or `.json`",
+            shown(&path)
+        )),
+        other => other.into(),
+    })
+}
+
 /// Neither a scenario nor a file.
 pub(super) fn unknown(name: &Path) -> Failure {
-    let name = name.display().to_string();
+    let name = shown(name);
     let known = SCENARIOS.iter().map(|scenario| scenario.name);
     Failure::bad_input(format_args!("there is no scenario and no file `{name}`; {}", suggest(&name, known)))
 }
@@ -79,7 +138,7 @@ impl Changes {
         Request { bodies: self.bodies, seed: self.seed, seconds: self.seconds, sets: self.sets.clone() }
     }
 
-    fn applied_to_file(&self, path: &Path) -> Result<Scene, Failure> {
+    fn applied_to(&self, mut scene: Scene) -> Result<Scene, Failure> {
         for (name, is_given) in [("--bodies", self.bodies.is_some()), ("--seed", self.seed.is_some())] {
             if is_given {
                 return Err(Failure::bad_input(format_args!(
@@ -87,7 +146,6 @@ impl Changes {
                 )));
             }
         }
-        let mut scene = scene::load(path).map_err(|error| Failure::from(error).about(path))?;
         if let Some(seconds) = self.seconds {
             scene.seconds = seconds;
         }

@@ -7,12 +7,14 @@ use serde::Serialize;
 
 use crate::cli::format::{change, counted, grouped, short};
 use crate::cli::json;
-use crate::cli::summary_text::{island_lines, speculation_lines, worker_lines};
-use crate::executor::{Report, RunStats, SyncMode};
+use crate::cli::summary_text::{island_lines, process_lines, speculation_lines, worker_lines};
+use crate::cli::virtual_cores::VirtualSummary;
+use crate::executor::{ProcessSummary, Report, RunStats, SyncMode};
 use crate::islands::IslandSummary;
 use crate::overlap::OverlapSummary;
 use crate::protocol::Stats;
 use crate::scene::Scene;
+use crate::scene::suggest::{excerpt, shown};
 
 /// What a run took from the machine; nothing where the operating system does not say.
 pub(super) struct Cost {
@@ -54,10 +56,15 @@ pub(super) struct RunSummary {
     momentum_changed_by: Option<&'static str>,
     /// Statistics of Time Warp; nothing where the executor does not speculate.
     speculation: Option<Speculation>,
+    /// What bodies were divided among, and messages; nothing where each body is a process, or nothing is.
+    processes: Option<ProcessSummary>,
     /// Statistics of `--sync overlap`; nothing with another executor.
     overlap: Option<OverlapSummary>,
     /// Statistics of `--bridge auto`; nothing without it.
     bridge: Option<IslandSummary>,
+    /// The run in virtual time, if that was asked for; a projection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    projection: Option<VirtualSummary>,
     version: &'static str,
 }
 
@@ -81,6 +88,11 @@ impl Speculation {
 }
 
 impl RunSummary {
+    /// The same with what it came to in virtual time.
+    pub(super) fn projected(self, projection: Option<VirtualSummary>) -> Self {
+        RunSummary { projection, ..self }
+    }
+
     pub(super) fn new(scene: &Scene, report: &Report, sync: SyncMode, cores: usize, cost: &Cost) -> Self {
         let body_ticks = report.bodies as f64 * report.tally.ticks as f64;
         RunSummary {
@@ -113,8 +125,10 @@ impl RunSummary {
                 (false, false) => None,
             },
             speculation: Speculation::of(report),
+            processes: report.processes,
             overlap: report.overlap.clone(),
             bridge: report.tally.bridge,
+            projection: None,
             version: env!("CARGO_PKG_VERSION"),
         }
     }
@@ -129,7 +143,8 @@ impl RunSummary {
         let bodies = counted(self.bodies as u64, "body", "bodies");
         let ticks = counted(self.ticks, "tick", "ticks");
         let frames = counted(self.frames, "frame", "frames");
-        let mut text = format!("{}: {bodies}, {} s, {ticks}, {frames}", self.scenario, short(self.seconds));
+        let mut text =
+            format!("{}: {bodies}, {} s, {ticks}, {frames}", excerpt(&self.scenario), short(self.seconds));
         let mut line = |label: &str, value: String| {
             // Writing to a String cannot fail.
             let _ = write!(text, "\n  {label:<11} {value}");
@@ -154,6 +169,9 @@ impl RunSummary {
         if let Some(speculation) = &self.speculation {
             speculation_lines(speculation, &mut line);
         }
+        if let Some(processes) = &self.processes {
+            process_lines(processes, self.ticks, &mut line);
+        }
         if let Some(overlap) = &self.overlap {
             worker_lines(overlap, &mut line);
         }
@@ -161,7 +179,7 @@ impl RunSummary {
             island_lines(bridge, self.bodies as u64 * self.ticks, &mut line);
         }
         if let Some(path) = recording {
-            line("recording", path.display().to_string());
+            line("recording", shown(path));
         }
         line("digest", self.digest.clone());
         text

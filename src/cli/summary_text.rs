@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::cli::format::{counted, grouped, short};
 use crate::cli::summary::Speculation;
-use crate::executor::RunStats;
+use crate::executor::{ProcessSummary, RunStats};
 use crate::islands::IslandSummary;
 use crate::overlap::OverlapSummary;
 use crate::protocol::Stats;
@@ -140,4 +140,31 @@ pub(super) fn worker_lines(overlap: &OverlapSummary, mut line: impl FnMut(&str, 
         let (max, sum) = (short(overlap.joint_gaps.max_m * 1e3), short(overlap.joint_gaps.sum_m * 1e3));
         line("joints", format!("{max} mm apart at worst at the end, {sum} mm in all"));
     }
+}
+
+/// The lines about regions and their messages.
+pub(super) fn process_lines(processes: &ProcessSummary, ticks: u64, line: &mut impl FnMut(&str, String)) {
+    let ProcessSummary { regions, bodies, threads, is_optimistic, region_ticks, .. } = *processes;
+    let threads = counted(threads as u64, "thread", "threads");
+    let per_body = "one per body with `--regions bodies`";
+    if regions < 2 {
+        let bodies = counted(bodies as u64, "body", "bodies");
+        return line("processes", format!("1 of {bodies}, on {threads}; {per_body}"));
+    }
+    let bodies = counted((bodies / regions) as u64, "body", "bodies");
+    let rule = if is_optimistic { "optimistic" } else { "conservative" };
+    let rest =
+        if region_ticks <= ticks { format!(" up to tick {region_ticks}, then one") } else { String::new() };
+    line("processes", format!("{regions} regions of {bodies} each, {rule}, on {threads}{rest}; {per_body}"));
+    let share = 100.0 * processes.ticks_undone as f64 / (processes.ticks as f64).max(1.0);
+    line(
+        "messages",
+        format!(
+            "{} ({} antimessages), {} exchanges, {} rollbacks, {share:.2} % of ticks undone",
+            grouped(processes.messages),
+            grouped(processes.antimessages),
+            grouped(processes.exchanges),
+            grouped(processes.rollbacks)
+        ),
+    );
 }

@@ -16,13 +16,11 @@ use crate::executor::arbiters::{self, actors_per_arbiter};
 use crate::protocol::{Entity, EntityId, Message as ProtocolMessage, Plan, TableRequest, WriteResult};
 use crate::rigid::{RigidModel, clear_pool_workspaces};
 use crate::runtime::affinity::pin_briefly;
+use crate::runtime::error::RunError;
 use crate::runtime::inputs::QueuedInput;
 use crate::runtime::network::{EntityReport, Network, Transport};
 use crate::runtime::stats::thread_cpu;
 use crate::tvht::{BucketActor, Lane, Unlock};
-
-/// How long an actor may take to report at the end of a run.
-const REPORT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Addresses of all actors. Entities may be added while the run goes on.
 struct Addresses {
@@ -38,9 +36,8 @@ impl Addresses {
         &self.entities[id.0 as usize]
     }
 
-    /// Sends a message to every entity, from its own arbiter so that no thread wakes the entities of another. Returns
-    /// the number of entities.
-    fn broadcast<M>(&self, message: impl Fn() -> M + Clone + Send + 'static) -> usize
+    /// Sends a message to every entity, from its own arbiter so that no thread wakes the entities of another.
+    fn broadcast<M>(&self, message: impl Fn() -> M + Clone + Send + 'static)
     where
         M: Message<Result = ()> + Send + 'static,
         EntityActor: Handler<M>,
@@ -53,7 +50,6 @@ impl Addresses {
             let message = message.clone();
             arbiter.spawn_fn(move || addresses.iter().for_each(|address| address.do_send(message())));
         }
-        count
     }
 }
 
@@ -125,16 +121,20 @@ pub(super) struct ActorsReport {
     pub acted: Duration,
 }
 
+/// Puts something between the actors and what carries their messages: tests lose and delay some.
+pub(super) type Between = Box<dyn FnOnce(&Arc<Network>, Box<dyn Transport>) -> Box<dyn Transport> + Send>;
+
 /// The thread that owns the actor system: starts arbiters and actors, waits for the end, and collects reports.
 pub(super) fn run_actors(
     network: &Arc<Network>,
     entities: Vec<Entity<RigidModel>>,
     cores: usize,
     lane: Lane,
-) -> ActorsReport {
+    between: Between,
+) -> Result<ActorsReport, RunError> {
     let _on_every_path = EndOnDrop(network.clone());
-    System::new().block_on(async {
-        let arbiters = arbiters::start(cores);
+    arbiters::system()?.block_on(async {
+        let arbiters = arbiters::start(cores)?;
         let buckets = match lane {
             Lane::Shared => Box::default(),
             Lane::Actors => start_buckets(network, &arbiters).await,
@@ -144,20 +144,26 @@ pub(super) fn run_actors(
             buckets,
             arbiters: arbiters.iter().map(Arbiter::handle).collect(),
         });
-        network.connect(Box::new(ActixTransport(addresses.clone())));
+        network.connect(between(network, Box::new(ActixTransport(addresses.clone()))));
         if cores > 1 && network.shared.model.world.bodies.at_start().len() >= PARALLEL_BODIES_MIN {
             let pool = ThreadPoolBuilder::new()
                 .num_threads(cores)
                 .thread_name(|number| format!("helper-{number}"))
                 .start_handler(pin_briefly);
-            // Without a pool large clusters take longer, and that is all.
-            let pool = pool.build().ok().map(Arc::new);
+            let pool = match pool.build() {
+                Ok(pool) => Arc::new(pool),
+                Err(error) => {
+                    arbiters::stop(arbiters);
+                    return Err(RunError::no_thread(error));
+                }
+            };
             for arbiter in &arbiters {
                 let pool = pool.clone();
-                arbiter.spawn_fn(move || pool.into_iter().for_each(set_pool));
+                arbiter.spawn_fn(move || set_pool(pool));
             }
         }
         let before = (processor_times(&arbiters).await, Instant::now());
+        network.sending_from_outside(addresses.entities.count());
         addresses.broadcast(|| Poll);
         network.start();
         while !network.is_ending() {
@@ -165,32 +171,30 @@ pub(super) fn run_actors(
         }
         let acted = before.1.elapsed();
         let busy = busy_shares(&before.0, &processor_times(&arbiters).await, acted);
-        let (report, all_answer) = reports(network, &addresses).await;
-        arbiters::stop(arbiters, all_answer);
+        let report = reports(network, &addresses).await;
+        arbiters::stop(arbiters);
         clear_pool_workspaces();
-        ActorsReport { report, busy, acted }
+        Ok(ActorsReport { report, busy, acted })
     })
 }
 
-/// Asks every entity for a report, each on its own arbiter. Also whether all have answered.
-async fn reports(network: &Arc<Network>, addresses: &Addresses) -> (EntityReport, bool) {
+/// Asks every entity for a report, each on its own arbiter, and waits for all of them: a handler that still runs comes to
+/// its end first.
+async fn reports(network: &Arc<Network>, addresses: &Addresses) -> EntityReport {
     let finished = network.is_finished();
-    let expected = addresses.broadcast(move || ReportNow { finished });
-    let asked = Instant::now();
-    loop {
-        let mut all = EntityReport::default();
-        for slot in &network.slots {
-            all.add(&lock(&slot.report));
-        }
-        let all_answer = all.entities >= expected;
-        if all_answer || asked.elapsed() > REPORT_TIMEOUT {
-            return (all, all_answer);
-        }
+    let (unanswered, answered) = channel::bounded(0);
+    addresses.broadcast(move || ReportNow { finished, _unanswered: unanswered.clone() });
+    while answered.try_recv() != Err(channel::TryRecvError::Disconnected) {
         actix::clock::sleep(Duration::from_micros(200)).await;
     }
+    let mut all = EntityReport::default();
+    for slot in &network.slots {
+        all.add(&lock(&slot.report));
+    }
+    all
 }
 
-/// Processor time of the thread of every arbiter so far; `None` for an arbiter that does not answer.
+/// Processor time of the thread of every arbiter so far; `None` where the operating system does not say.
 async fn processor_times(arbiters: &[Arbiter]) -> Vec<Option<Duration>> {
     let (give, take) = channel::unbounded();
     for (at, arbiter) in arbiters.iter().enumerate() {
@@ -201,8 +205,7 @@ async fn processor_times(arbiters: &[Arbiter]) -> Vec<Option<Duration>> {
     }
     drop(give);
     let (mut times, mut missing) = (vec![None; arbiters.len()], arbiters.len());
-    let asked = Instant::now();
-    while missing > 0 && asked.elapsed() < REPORT_TIMEOUT {
+    while missing > 0 {
         match take.try_recv() {
             Ok((at, time)) => {
                 times[at] = time;
@@ -238,7 +241,7 @@ async fn start_entities(
     let shared = network.clone();
     let actor = move |entity, arbiter| EntityActor::new(entity, shared.clone(), arbiter);
     // Entities of islands are spread by themselves: most of them will have nothing to do.
-    let of_islands = entities.split_off(network.shared.first_island.min(entities.len()));
+    let of_islands = entities.split_off((network.shared.first_island as usize).min(entities.len()));
     let addresses = boxcar::Vec::new();
     for entities in [entities, of_islands] {
         for address in start_all(entities, arbiters, actor.clone()).await {

@@ -97,7 +97,7 @@ impl AdversarialSchedule {
 }
 
 /// Mixes two numbers well.
-fn stir(a: u64, b: u64) -> u64 {
+pub(super) fn stir(a: u64, b: u64) -> u64 {
     let mut z = a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_mul(0xd1b5_4a32_d192_ed03);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

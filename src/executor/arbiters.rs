@@ -3,23 +3,38 @@
 use actix::prelude::*;
 
 use crate::runtime::affinity::pin_briefly;
+use crate::runtime::error::RunError;
 
-/// Starts `count` arbiters, each on a core of its own as far as there are enough.
-pub(super) fn start(count: usize) -> Vec<Arbiter> {
-    let arbiters: Vec<Arbiter> = (0..count).map(|_| Arbiter::new()).collect();
-    for (number, arbiter) in arbiters.iter().enumerate() {
-        arbiter.spawn_fn(move || pin_briefly(number));
-    }
-    arbiters
+/// The actor system of the calling thread.
+pub(super) fn system() -> Result<SystemRunner, RunError> {
+    let runtime = actix_rt::Runtime::new().map_err(RunError::no_thread)?;
+    Ok(System::with_tokio_rt(|| runtime))
 }
 
-/// Stops arbiters. Waits for their threads only if `all_answer`: a handler that does not return keeps its thread, which
-/// is left behind.
-pub(super) fn stop(arbiters: Vec<Arbiter>, all_answer: bool) {
+/// Starts `count` arbiters, each on a core of its own as far as there are enough: all of them or none.
+pub(super) fn start(count: usize) -> Result<Vec<Arbiter>, RunError> {
+    let mut arbiters = Vec::new();
+    for number in 0..count {
+        match Arbiter::try_new() {
+            Ok(arbiter) => {
+                arbiter.spawn_fn(move || pin_briefly(number));
+                arbiters.push(arbiter);
+            }
+            Err(error) => {
+                stop(arbiters);
+                return Err(RunError::no_thread(error));
+            }
+        }
+    }
+    Ok(arbiters)
+}
+
+/// Stops arbiters, and waits for their threads.
+pub(super) fn stop(arbiters: Vec<Arbiter>) {
     for arbiter in &arbiters {
         arbiter.stop();
     }
-    for arbiter in arbiters.into_iter().filter(|_| all_answer) {
+    for arbiter in arbiters {
         let _ = arbiter.join();
     }
 }

@@ -3,18 +3,30 @@
 mod actor_system;
 pub mod adversarial_schedule;
 pub(crate) mod arbiters;
+pub(crate) mod lockstep;
 pub mod overlap;
+pub(crate) mod region_chaos;
+pub(crate) mod regions;
 mod report;
+mod resources;
 pub mod sequential;
 mod sequential_islands;
 pub mod single_thread;
+pub(crate) mod sync_rule;
+#[cfg(test)]
+mod tests;
 pub mod timewarp;
+pub(crate) mod virtual_cores;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::base::digest::Digester;
 use crate::base::frame::Frame;
+use crate::base::stop::Stop;
+use crate::executor::lockstep::Drive;
+use crate::executor::regions::SyncRule;
+use crate::executor::virtual_cores::SharedMachine;
 use crate::islands::{IslandModel, IslandSettings};
 use crate::overlap::OverlapSettings;
 use crate::physics::World;
@@ -22,16 +34,16 @@ use crate::protocol::Stats;
 use crate::rigid::RigidModel;
 pub use crate::runtime::error::RunError;
 use crate::runtime::inputs::Inputs;
-pub use crate::runtime::shared::Tuning;
+pub use crate::runtime::shared::{Regions, Tuning};
 pub use crate::runtime::stats::RunStats;
 pub use crate::runtime::trace::Tracer;
 use crate::scene::{Scene, SceneError};
-pub use report::{Report, Tally};
+pub use report::{ProcessSummary, Report, Tally};
 
 /// The executor of a run.
 ///
 /// Exact executors commit the same frames as the sequential loop, to the bit, and so the same digest: `Sequential`,
-/// `Timewarp`, `Loop`, `Chaos` and `RollbackCheck`, on any number of cores and with any [`Tuning`]. `Overlap` has a result of
+/// `Lockstep`, `Timewarp`, `Loop`, `Chaos` and `RollbackCheck`, on any number of cores and with any [`Tuning`]. `Overlap` has a result of
 /// its own, which depends on the number of workers. [`Simulation::bridge`] has a result of its own as well, and with equal
 /// settings it is the same for all exact executors.
 ///
@@ -41,12 +53,17 @@ pub use report::{Report, Tally};
 pub enum SyncMode {
     /// The plain loop over ticks, which defines the result.
     Sequential,
-    /// Time Warp on actors: every cluster of bodies has its own local virtual time. Exact. The default.
+    /// The plain loop on flat arrays, on all cores where bodies touch. Exact.
+    Lockstep,
+    /// Time Warp: processes run ahead of each other and roll back. They are regions of space where a scene is thin; a dense
+    /// scene is one process, and all cores share its loops. [`Regions::Bodies`]: a process per body, on actors. Exact. The
+    /// default.
     #[default]
     Timewarp,
-    /// The same protocol on one thread without actors, in a sensible order. Exact.
+    /// The protocol of one process per body on one thread without actors, in a sensible order. Exact.
     Loop,
-    /// The same in an adversarial order, to find faults; [`Simulation::chaos_seed`] chooses which. Exact.
+    /// The same in an adversarial order, to find faults; [`Simulation::chaos_seed`] chooses which. With
+    /// [`Regions::Count`]: regions in an adversarial order. Exact.
     Chaos,
     /// The same as `Loop`, with every step rolled back and done again. Exact.
     RollbackCheck,
@@ -60,6 +77,7 @@ impl SyncMode {
     /// All executors, with their names on the command line.
     pub const ALL: &[(&str, SyncMode)] = &[
         ("sequential", SyncMode::Sequential),
+        ("lockstep", SyncMode::Lockstep),
         ("timewarp", SyncMode::Timewarp),
         ("loop", SyncMode::Loop),
         ("chaos", SyncMode::Chaos),
@@ -97,6 +115,8 @@ pub struct Job<'a> {
     pub tuning: &'a Tuning,
     /// The inputs, if there may be some.
     pub inputs: Option<&'a Inputs>,
+    /// Ends the run early.
+    pub stop: &'a Stop,
 }
 
 /// A scene made ready to run.
@@ -132,6 +152,7 @@ pub struct Simulation {
     tracer: Option<Arc<Tracer>>,
     overlap: OverlapSettings,
     bridge: Option<IslandSettings>,
+    stop: Stop,
 }
 
 impl Simulation {
@@ -156,6 +177,7 @@ impl Simulation {
             tracer: None,
             overlap: OverlapSettings::default(),
             bridge: None,
+            stop: Stop::default(),
         })
     }
 
@@ -170,13 +192,15 @@ impl Simulation {
     pub fn cores_used(&self) -> usize {
         let all = || std::thread::available_parallelism().map_or(1, usize::from);
         match self.sync {
-            SyncMode::Timewarp if self.world.bodies.len() < BODIES_FOR_CORES => self.cores.unwrap_or(1),
-            SyncMode::Timewarp | SyncMode::Overlap => self.cores.unwrap_or_else(all),
+            SyncMode::Timewarp | SyncMode::Lockstep if self.world.bodies.len() < BODIES_FOR_CORES => {
+                self.cores.unwrap_or(1)
+            }
+            SyncMode::Timewarp | SyncMode::Lockstep | SyncMode::Overlap => self.cores.unwrap_or_else(all),
             SyncMode::Sequential | SyncMode::Loop | SyncMode::Chaos | SyncMode::RollbackCheck => 1,
         }
     }
 
-    /// Sets the tuning of speculation. The result stays the same.
+    /// Sets how bodies are divided among processes, and how far those run ahead. The result stays the same.
     pub fn tuning(mut self, tuning: Tuning) -> Self {
         self.tuning = tuning;
         self
@@ -188,9 +212,15 @@ impl Simulation {
         self
     }
 
-    /// Traces the work of every core of [`SyncMode::Timewarp`]. The result stays the same.
+    /// Traces the work of every core of [`SyncMode::Timewarp`] with [`Regions::Bodies`]. The result stays the same.
     pub fn traced(mut self, tracer: Arc<Tracer>) -> Self {
         self.tracer = Some(tracer);
+        self
+    }
+
+    /// Ends a run at its next tick once `stop` is requested, as a frame's receiver can at every frame.
+    pub fn stop_on(mut self, stop: &Stop) -> Self {
+        self.stop = stop.clone();
         self
     }
 
@@ -207,8 +237,33 @@ impl Simulation {
         self
     }
 
-    /// Checks whether this executor can run this scene with these settings.
+    /// Checks whether this executor can run this scene with these settings, on this machine.
     pub fn check(&self) -> Result<(), SceneError> {
+        self.check_settings()?;
+        self.check_resources()
+    }
+
+    /// Whether every body is a process of its own.
+    pub(crate) fn has_process_per_body(&self) -> bool {
+        let is_asked_for = match self.tuning.regions {
+            Regions::Auto => self.bridge.is_some() || self.tuning.history_ticks > 0,
+            Regions::Count(_) => false,
+            Regions::Bodies => true,
+        };
+        match self.sync {
+            SyncMode::Timewarp => is_asked_for,
+            SyncMode::Chaos => is_asked_for || self.tuning.regions == Regions::Auto,
+            SyncMode::Loop | SyncMode::RollbackCheck => true,
+            SyncMode::Sequential | SyncMode::Lockstep | SyncMode::Overlap => false,
+        }
+    }
+
+    fn check_settings(&self) -> Result<(), SceneError> {
+        let has_count = matches!(self.tuning.regions, Regions::Count(_));
+        if has_count && self.tuning.history_ticks > 0 {
+            let problem = "`--history` keeps time open for late inputs, which regions do not take";
+            return Err(SceneError::new("regions", problem, "leave `--regions` or `--history` out"));
+        }
         if let Some(settings) = &self.bridge {
             self.check_bridge(settings)?;
         }
@@ -240,6 +295,10 @@ impl Simulation {
             let problem = "`--sync overlap` solves all bodies together, so there are no islands to form";
             return rejected(problem, "leave `--bridge` out, or use `--sync timewarp`");
         }
+        if self.sync == SyncMode::Lockstep {
+            let problem = "`--sync lockstep` forms no islands";
+            return rejected(problem, "leave `--bridge` out, or use `--sync timewarp`");
+        }
         if self.inputs.is_some() {
             let problem = "a run with `--bridge auto` takes no inputs while it goes on";
             return rejected(problem, "act on the scene before it runs, or leave `--bridge` out");
@@ -248,9 +307,9 @@ impl Simulation {
             let problem = "`--history` keeps time open in which `--bridge auto` has to decide";
             return rejected(problem, "leave `--history` or `--bridge` out");
         }
-        if self.tuning.cluster > 1 {
-            let problem = "`--bridge auto` decides itself which bodies share one virtual time";
-            return rejected(problem, "use `--cluster auto`, or leave `--bridge` out");
+        if matches!(self.tuning.regions, Regions::Count(_)) {
+            let problem = "regions of space form no islands";
+            return rejected(problem, "leave `--regions` or `--bridge` out");
         }
         IslandModel::new(&self.world, *settings).map(|_| ())
     }
@@ -276,7 +335,8 @@ impl Simulation {
         &self.world
     }
 
-    /// Runs to the end of the scene, or until `on_frame` breaks. Frames arrive in order, each exactly once.
+    /// Runs to the end of the scene, until `on_frame` breaks, or until a [stop](Simulation::stop_on) is requested. Frames
+    /// arrive in order, each exactly once.
     pub fn run(&self, on_frame: impl FnMut(&Frame) -> ControlFlow<()>) -> Result<Report, RunError> {
         self.run_watched(&mut |_, _, _| {}, on_frame)
     }
@@ -286,25 +346,66 @@ impl Simulation {
     pub fn run_watched(
         &self,
         on_tick: overlap::OnTick,
+        on_frame: impl FnMut(&Frame) -> ControlFlow<()>,
+    ) -> Result<Report, RunError> {
+        self.run_on(None, on_tick, on_frame)
+    }
+
+    /// Runs on a machine in virtual time: [`SyncMode::Lockstep`] and [`SyncMode::Timewarp`], without inputs.
+    pub(crate) fn run_virtually(
+        &self,
+        machine: &SharedMachine,
+        on_frame: impl FnMut(&Frame) -> ControlFlow<()>,
+    ) -> Result<Report, RunError> {
+        machine.borrow_mut().clock.restart();
+        self.run_on(Some(machine), &mut |_, _, _| {}, on_frame)
+    }
+
+    // Long: one executor after the other.
+    fn run_on(
+        &self,
+        machine: Option<&SharedMachine>,
+        on_tick: overlap::OnTick,
         mut on_frame: impl FnMut(&Frame) -> ControlFlow<()>,
     ) -> Result<Report, RunError> {
         self.check()?;
         let mut digester = Digester::new();
         let mut report = Report::new(&self.world);
+        let mut last_frame = None;
         let mut sink = |frame: Frame| {
             digester.add(&frame);
             let flow = on_frame(&frame);
-            report.see(&self.world, &frame, flow.is_break());
+            report.see(&self.world, &frame);
+            // Any frame may be the last.
+            last_frame = Some(frame);
             flow
         };
         let islands = self.bridge.map(|settings| IslandModel::new(&self.world, settings)).transpose()?;
         let model = RigidModel::new(self.world.clone()).with_islands(islands.map(Arc::new));
-        let job = Job { model: &model, tuning: &self.tuning, inputs: self.inputs.as_ref() };
-        let mut workers = None;
+        let job = Job { model: &model, tuning: &self.tuning, inputs: self.inputs.as_ref(), stop: &self.stop };
+        let (mut workers, mut processes) = (None, None);
+        let on_cores = |rule| machine.map_or(Drive::Threads(rule), |machine| Drive::Virtual(rule, machine));
+        let cores = machine.map_or_else(|| self.cores_used(), |machine| machine.borrow().cores);
+        let mut in_regions = |drive: Drive, sink: &mut dyn FnMut(Frame) -> ControlFlow<()>| {
+            let (tally, summary) = lockstep::run(job, drive, cores, sink)?;
+            processes = Some(summary);
+            Ok::<_, RunError>((tally, None))
+        };
         let (tally, speculation) = match self.sync {
-            SyncMode::Sequential => (sequential::run(&model, job.inputs, &mut sink)?, None),
-            SyncMode::Timewarp => {
+            SyncMode::Sequential => (sequential::run(&model, job.inputs, job.stop, &mut sink)?, None),
+            SyncMode::Lockstep => in_regions(on_cores(SyncRule::Conservative), &mut sink)?,
+            SyncMode::Timewarp
+                if self.has_process_per_body()
+                    && let Some(machine) = machine =>
+            {
+                with_stats(virtual_cores::run_actors(job, machine, &mut sink)?)
+            }
+            SyncMode::Timewarp if self.has_process_per_body() => {
                 with_stats(timewarp::run(job, self.cores_used(), self.tracer.clone(), &mut sink)?)
+            }
+            SyncMode::Timewarp => in_regions(on_cores(SyncRule::Optimistic), &mut sink)?,
+            SyncMode::Chaos if !self.has_process_per_body() => {
+                in_regions(Drive::Chaos { seed: self.chaos_seed }, &mut sink)?
             }
             SyncMode::Loop => with_stats(single_thread::run(job, single_thread::Order::Sensible, &mut sink)?),
             SyncMode::RollbackCheck => {
@@ -317,13 +418,14 @@ impl Simulation {
             )?),
             SyncMode::Overlap => {
                 let (tally, summary) =
-                    overlap::run(&self.world, self.overlap, self.cores_used(), on_tick, &mut sink)?;
+                    overlap::run(&self.world, self.overlap, self.cores_used(), job.stop, on_tick, &mut sink)?;
                 workers = Some(summary);
                 (tally, None)
             }
         };
-        let report = report.finish(&self.world, tally, speculation, digester.digest());
-        Ok(Report { overlap: workers, ..report })
+        let report = report.finish(&self.world, last_frame, tally, speculation, digester.digest());
+        let is_stopped = self.stop.is_requested() && tally.ticks < self.world.time.last_tick;
+        Ok(Report { overlap: workers, processes, interrupted: report.interrupted || is_stopped, ..report })
     }
 }
 

@@ -14,6 +14,7 @@ use crossbeam::channel::{self, Receiver, Sender};
 
 use crate::base::frame::Frame;
 use crate::base::panics::panic_message;
+use crate::base::stop::Stop;
 use crate::base::time::Tick;
 use crate::executor::arbiters;
 use crate::executor::{RunError, Tally};
@@ -22,6 +23,8 @@ use crate::overlap::step::{StepResult, StepTask};
 use crate::overlap::{JointGaps, OverlapSettings, OverlapSummary, TickReport};
 use crate::overlap_bridge::{Detected, OverlapCoordinator, Worker, WorkerPool};
 use crate::physics::World;
+use crate::physics::collision::broad_phase::Grid;
+use crate::physics::collision::crowd::Crowd;
 use crate::runtime::stats::thread_cpu;
 
 /// How long a worker polls for its next task before it goes to sleep: being woken takes longer than the coordinator's
@@ -31,11 +34,12 @@ const POLLING: Duration = Duration::from_micros(300);
 /// Is called after every tick.
 pub type OnTick<'a> = &'a mut dyn FnMut(Tick, &OverlapCoordinator, &TickReport);
 
-/// Runs the world to its last tick, or until `sink` breaks.
+/// Runs the world to its last tick, until `sink` breaks, or until a stop is requested.
 pub fn run(
     world: &Arc<World>,
     settings: OverlapSettings,
     cores: usize,
+    stop: &Stop,
     on_tick: OnTick,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, OverlapSummary), RunError> {
@@ -44,7 +48,11 @@ pub fn run(
     let parameters = coordinator.parameters();
     let mut summary = OverlapSummary::new(parameters.workers, parameters.gamma);
     let mut tally = Tally::default();
+    let (mut grid, all) = (Grid::default(), (0..world.bodies.len() as u32).collect::<Vec<_>>());
     for tick in 0..=world.time.last_tick {
+        if stop.is_requested() && tick > 0 {
+            break;
+        }
         check_finite(world, &coordinator, tick)?;
         if world.time.is_frame(tick) && sink(frame(world, &coordinator, tick)).is_break() {
             break;
@@ -53,6 +61,7 @@ pub fn run(
         if tick == world.time.last_tick {
             break;
         }
+        check_crowd(world, &mut grid, &all, &coordinator, tick)?;
         pool.tick = tick;
         // Processor time: waiting for the workers does not count.
         let before = thread_cpu();
@@ -78,6 +87,19 @@ fn seconds_since(before: Option<Duration>) -> f64 {
 fn check_finite(world: &World, coordinator: &OverlapCoordinator, tick: Tick) -> Result<(), RunError> {
     match coordinator.states().iter().position(|state| !state.is_finite()) {
         Some(body) => Err(RunError::not_finite(world.bodies[body].id, tick)),
+        None => Ok(()),
+    }
+}
+
+fn check_crowd(
+    world: &World,
+    grid: &mut Grid,
+    bodies: &[u32],
+    coordinator: &OverlapCoordinator,
+    tick: Tick,
+) -> Result<(), RunError> {
+    match Crowd::of_bodies(world, grid, bodies, coordinator.states()) {
+        Some(crowd) => Err(RunError::Crowded { tick, crowd }),
         None => Ok(()),
     }
 }
@@ -203,9 +225,10 @@ impl ActorPool {
         let arbiters = cores.clamp(1, workers.len());
         let system = thread::Builder::new()
             .name("overlap".to_owned())
-            .spawn(move || run_system(workers, arbiters, &reply_sender, &started_sender, &stopped))
-            .map_err(|error| RunError::NoThread(error.to_string()))?;
-        let workers = started.recv().map_err(|_| RunError::Stalled("no worker could be started".into()))?;
+            .spawn(move || run_system(workers, arbiters, reply_sender, &started_sender, &stopped))
+            .map_err(RunError::no_thread)?;
+        let workers =
+            started.recv().map_err(|_| RunError::Stalled("no worker could be started".into()))??;
         Ok(ActorPool { workers, replies, stop: Some(stop), system: Some(system), tick: 0 })
     }
 }
@@ -215,10 +238,13 @@ impl ActorPool {
     fn all_replies(&self) -> Result<Vec<Reply>, RunError> {
         let mut replies: Vec<Option<Reply>> = self.workers.iter().map(|_| None).collect();
         for _ in 0..replies.len() {
-            let gone = |_| RunError::Stalled("a worker no longer answers".into());
-            let (number, reply) = self.replies.recv().map_err(gone)?;
-            let failed = |text| RunError::Worker { worker: number as u32, tick: self.tick, text };
-            replies[number] = Some(reply.map_err(failed)?);
+            // However long a worker takes. An error means that none of the missing ones exists any more.
+            let gone = |_| replies.iter().position(Option::is_none).unwrap_or(0);
+            let failed =
+                |worker: usize, text| RunError::Worker { worker: worker as u32, tick: self.tick, text };
+            let received = self.replies.recv().map_err(gone);
+            let (number, reply) = received.map_err(|worker| failed(worker, "it no longer answers".into()))?;
+            replies[number] = Some(reply.map_err(|text| failed(number, text))?);
         }
         Ok(replies.into_iter().flatten().collect())
     }
@@ -228,22 +254,37 @@ impl ActorPool {
 fn run_system(
     workers: Vec<Worker>,
     arbiters: usize,
-    replies: &Sender<WorkerReply>,
-    started: &Sender<Vec<Addr<WorkerActor>>>,
+    replies: Sender<WorkerReply>,
+    started: &Sender<Result<Vec<Addr<WorkerActor>>, RunError>>,
     stopped: &Receiver<()>,
 ) {
-    System::new().block_on(async {
-        let arbiters = arbiters::start(arbiters);
+    let system = match arbiters::system() {
+        Ok(system) => system,
+        Err(error) => {
+            let _ = started.send(Err(error));
+            return;
+        }
+    };
+    system.block_on(async {
+        let arbiters = match arbiters::start(arbiters) {
+            Ok(arbiters) => arbiters,
+            Err(error) => {
+                let _ = started.send(Err(error));
+                return;
+            }
+        };
         let has_own_thread = arbiters.len() > 1 && arbiters.len() == workers.len();
         let workers = workers.into_iter().enumerate().map(|(number, worker)| {
             let replies = replies.clone();
             let worker = WorkerActor { number, worker, replies, has_own_thread, polling_until: None };
             WorkerActor::start_in_arbiter(&arbiters[number % arbiters.len()].handle(), |_| worker)
         });
-        let _ = started.send(workers.collect());
+        let _ = started.send(Ok(workers.collect()));
+        // Now only the workers can send one.
+        drop(replies);
         // Returns an error when the other end is dropped.
         let _ = stopped.recv();
-        arbiters::stop(arbiters, true);
+        arbiters::stop(arbiters);
     });
 }
 

@@ -1,5 +1,7 @@
 //! The report of a run.
 
+use serde::Serialize;
+
 use crate::base::digest::Digest;
 use crate::base::frame::Frame;
 use crate::base::time::Tick;
@@ -27,6 +29,38 @@ pub struct Tally {
     pub bridge: Option<IslandSummary>,
 }
 
+/// The processes of [`SyncMode::Lockstep`](super::SyncMode::Lockstep), and of Time Warp and chaos with regions. All but
+/// `regions`, `threads` and `is_optimistic` depend on the schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ProcessSummary {
+    /// Number of regions; 1: all bodies in one store.
+    pub regions: usize,
+    /// Number of bodies at the start, of all of them.
+    pub bodies: usize,
+    /// Number of threads.
+    pub threads: usize,
+    /// Whether regions ran ahead and rolled back; else each waited for its neighbours.
+    pub is_optimistic: bool,
+    /// Ticks that regions committed; all bodies were in one store for the rest of the run.
+    pub region_ticks: u64,
+    /// Ticks that regions computed, summed over all of them.
+    pub ticks: u64,
+    /// Ticks of these that were rolled back.
+    pub ticks_undone: u64,
+    /// Number of rollbacks.
+    pub rollbacks: u64,
+    /// Messages between regions, antimessages included.
+    pub messages: u64,
+    /// Messages of these that took back another.
+    pub antimessages: u64,
+    /// Messages about ticks that the receiver had done already.
+    pub late_messages: u64,
+    /// Messages of these that said what the receiver had computed itself.
+    pub known_messages: u64,
+    /// Exchanges of the response that regions did together with others, summed over all of them.
+    pub exchanges: u64,
+}
+
 /// The report of a run.
 ///
 /// Frames, digest, tally and energies are the same for all exact executors and on every machine; `overlap` and `bridge` have
@@ -44,6 +78,8 @@ pub struct Report {
     pub run_stats: Option<RunStats>,
     /// Statistics of the workers of [`SyncMode::Overlap`](super::SyncMode::Overlap). Times depend on the machine.
     pub overlap: Option<OverlapSummary>,
+    /// The processes of [`SyncMode::Lockstep`](super::SyncMode::Lockstep), and of other executors with regions.
+    pub processes: Option<ProcessSummary>,
     /// Number of committed frames.
     pub frames: u64,
     /// Simulated seconds up to the last committed frame.
@@ -66,6 +102,7 @@ impl Report {
             speculation: None,
             run_stats: None,
             overlap: None,
+            processes: None,
             frames: 0,
             seconds: 0.0,
             start: Totals::default(),
@@ -75,25 +112,24 @@ impl Report {
         }
     }
 
-    /// Takes note of a committed frame; `is_last` if the caller ends the run with it.
-    pub(super) fn see(&mut self, world: &World, frame: &Frame, is_last: bool) {
+    /// Takes note of a committed frame.
+    pub(super) fn see(&mut self, world: &World, frame: &Frame) {
         self.frames = frame.index + 1;
         self.seconds = frame.time_s;
-        if is_last || frame.index == 0 || self.frames == world.time.frame_count() {
-            self.end = Totals::of_frame(world, frame);
-        }
         if frame.index == 0 {
-            self.start = self.end;
+            self.start = Totals::of_frame(world, frame);
         }
     }
 
     pub(super) fn finish(
         mut self,
         world: &World,
+        last_frame: Option<Frame>,
         tally: Tally,
         speculation: Option<(Stats, RunStats)>,
         digest: Digest,
     ) -> Self {
+        self.end = last_frame.map_or(self.start, |frame| Totals::of_frame(world, &frame));
         self.tally = tally;
         (self.speculation, self.run_stats) = speculation.unzip();
         self.digest = digest;

@@ -13,11 +13,13 @@ use std::sync::Arc;
 use crate::base::frame::Frame;
 use crate::base::math::Vec3;
 use crate::base::state::BodyState;
+use crate::base::stop::Stop;
 use crate::base::time::Tick;
 use crate::executor::sequential_islands::SequentialIslands;
 use crate::executor::{RunError, Tally};
 use crate::islands::{IslandModel, KnownPair, static_partner};
 use crate::physics::collision::broad_phase::Grid;
+use crate::physics::collision::crowd::Crowd;
 use crate::physics::collision::kernels::Manifold;
 use crate::physics::contact::{ContactModel, ContactPair, PairInput, Partner, SolverBody};
 use crate::physics::{Flight, FlightCursor, InputKind, StaticDef, World, touching, touching_static};
@@ -43,10 +45,11 @@ struct FoundContact<'a> {
     cache: Option<usize>,
 }
 
-/// Runs the world to its last tick, or until `sink` breaks.
+/// Runs the world to its last tick, until `sink` breaks, or until a stop is requested.
 pub fn run(
     RigidModel { world, islands, .. }: &RigidModel,
     inputs: Option<&Inputs>,
+    stop: &Stop,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<Tally, RunError> {
     let (tick_queue, _opened) = inputs::open(inputs, |known| {
@@ -55,12 +58,15 @@ pub fn run(
     })?;
     let mut run = Run::new(world, islands.as_deref());
     for tick in 0..=world.time.last_tick {
+        if stop.is_requested() && tick > 0 {
+            break;
+        }
         run.evaluate(tick)?;
         if world.time.is_frame(tick) && sink(run.frame(tick)).is_break() {
             break;
         }
         run.begin_groups(tick);
-        run.find_contacts();
+        run.find_contacts(tick)?;
         if tick < world.time.last_tick {
             run.respond(tick);
             run.act(tick, &tick_queue.pass(tick));
@@ -153,7 +159,7 @@ impl<'a> Run<'a> {
     }
 
     /// Finds everything that touches at this tick.
-    fn find_contacts(&mut self) {
+    fn find_contacts(&mut self, tick: Tick) -> Result<(), RunError> {
         self.bodies.clear();
         self.solver_index.fill(None);
         self.found.clear();
@@ -161,7 +167,12 @@ impl<'a> Run<'a> {
         let groups = self.groups.take();
         let mut grid = std::mem::take(&mut self.grid);
         let mut cursor = 0;
-        for &(a, b) in grid.pairs(&self.positions, &self.radii, self.world.rule.broad_margin_m) {
+        let near = grid.limited_pairs(&self.positions, &self.radii, self.world.rule.broad_margin_m);
+        let body = |at: u32| (self.present[at as usize], self.states[self.present[at as usize] as usize]);
+        if let Some(crowd) = Crowd::among(self.world, near, self.present.len(), body) {
+            return Err(RunError::Crowded { tick, crowd });
+        }
+        for &(a, b) in near {
             let (a, b) = (self.present[a as usize], self.present[b as usize]);
             if !groups.as_ref().is_some_and(|groups| groups.are_together(a, b)) {
                 self.find_between(a, b, &mut cursor);
@@ -180,6 +191,7 @@ impl<'a> Run<'a> {
         for contact in &self.found {
             self.tally.max_overlap_m = self.tally.max_overlap_m.max(-contact.manifold.gap());
         }
+        Ok(())
     }
 
     /// Finds the contact of two bodies.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::vec::Drain;
 
 use crate::base::frame::Frame;
+use crate::base::stop::Stop;
 use crate::base::time::Tick;
 use crate::executor::adversarial_schedule::{AdversarialSchedule, Choice};
 use crate::executor::report::tally;
@@ -23,14 +24,12 @@ use crate::rigid::RigidModel;
 use crate::runtime::error::RunError;
 use crate::runtime::inputs::queue::InputQueue;
 use crate::runtime::inputs::{self, QueuedInput};
+use crate::runtime::network::BEHIND_MAX;
 use crate::runtime::shared::{Shared, is_spawn};
 use crate::runtime::stats::{CoreCounters, GvtStats, MemorySampler, RunStats};
 
 /// The sender of inputs.
 const OUTSIDE: EntityId = EntityId(u32::MAX);
-
-/// How often to look again when nothing is left to do and an input may be about to arrive from another thread.
-const RETRIES_MAX: u32 = 1_000_000;
 
 /// The order in which things happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +90,7 @@ fn run_counted(
         (run.input_queue.clone(), run)
     })?;
     let mut aggregator = GvtAggregator::new();
-    let flow = run.carry_on(&mut aggregator, watch, sink);
+    let flow = run.carry_on(&mut aggregator, job.stop, watch, sink);
     run.input_queue.close();
     aggregator.failure()?;
     let mut stats = Stats::default();
@@ -194,7 +193,6 @@ enum Delivery {
 /// A step that has been rolled back, to be compared with its repetition.
 struct RedoCheck {
     first: Tick,
-    last: Tick,
     track: Arc<Track<RigidModel>>,
     /// The entity has received something since: it may now do otherwise.
     is_disturbed: bool,
@@ -220,7 +218,7 @@ struct Run {
 
 impl Run {
     fn new(job: Job, order: Order, known: &[QueuedInput]) -> Self {
-        let (shared, entities) = Shared::new(job.model, job.tuning, 1, known);
+        let (shared, entities) = Shared::new(job.model, job.tuning, known);
         let shared = Arc::new(shared);
         if job.inputs.is_some() {
             // A caller that watches the frames may act on what they show.
@@ -254,33 +252,42 @@ impl Run {
     fn carry_on(
         &mut self,
         aggregator: &mut GvtAggregator,
+        stop: &Stop,
         watch: &mut dyn FnMut(&StepView),
         sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.emit(aggregator, VirtualTimes::default(), sink)?;
-        let mut retries = if self.takes_inputs { RETRIES_MAX } else { 0 };
+        let mut was_quiet = false;
         loop {
-            let choice = self.next_choice();
-            if choice.is_some() && self.takes_inputs {
-                retries = RETRIES_MAX;
+            if stop.is_requested() {
+                return ControlFlow::Break(());
             }
+            let choice = self.next_choice();
+            let mut is_quiet = false;
             match choice {
                 Some(Choice::Deliver { from, to, .. }) => self.deliver(from, to),
                 Some(Choice::Step(entity)) => self.poll(entity),
                 None if self.links.shared.gvt.gvt() == self.links.shared.limits.last_tick => break,
                 None => {
                     // Another thread may be giving an input: it pins GVT, or has put off a scan.
-                    assert!(retries > 0, "nothing is left to do before the last tick: {}", self.dump());
-                    retries -= 1;
+                    is_quiet = !self.input_queue.is_expecting();
+                    if is_quiet && was_quiet {
+                        return aggregator.fail(self.stalled());
+                    }
                     std::thread::yield_now();
                     self.links.gvt_may_rise = true;
                 }
             }
+            if let Some((tick, crowd)) = self.links.shared.model.crowds.failure() {
+                return aggregator.fail(RunError::Crowded { tick, crowd });
+            }
             let may_rise = std::mem::take(&mut self.links.gvt_may_rise);
             let mut risen = may_rise.then(|| self.links.shared.gvt.advance()).flatten();
             while let Some(times) = risen {
+                is_quiet = false;
                 risen = self.emit(aggregator, times, sink)?;
             }
+            was_quiet = is_quiet;
             if let Some(Choice::Deliver { to: acted, .. } | Choice::Step(acted)) = choice {
                 watch(&StepView { acted, drivers: &self.drivers, shared: &self.links.shared });
             }
@@ -349,22 +356,20 @@ impl Run {
         if let Some(redo) = self.redo_checks.as_mut().and_then(|checks| checks[to.0 as usize].as_mut()) {
             redo.is_disturbed |= !changes_nothing;
         }
-        self.make_ready(to);
         let driver = &mut self.drivers[to.0 as usize];
         let segments = driver.entity().segments();
         match delivery {
             Delivery::Message(message) => {
-                self.counters.message_handled(&message);
+                self.counters.message_arrived(&message);
                 let handled = driver.on_message(from, message);
-                // The entity is ready already.
-                let _ = self.perform(to, handled);
+                let next = self.perform(to, handled);
+                self.follow(to, next);
             }
             Delivery::Bytes { .. } => unreachable!("invariant: bytes are decoded when they are received"),
             Delivery::Input { pinned, entry } => {
                 let handled = driver.on_input(entry.tick, entry.number, entry.input, Some(pinned));
-                if let Next::Forward { to: next, .. } = self.perform(to, handled) {
-                    self.links.send(to, next, Delivery::Input { pinned, entry });
-                }
+                let next = self.perform(to, handled);
+                self.follow(to, next);
             }
         }
         self.counters.segments_changed(segments, self.drivers[to.0 as usize].entity().segments());
@@ -382,50 +387,44 @@ impl Run {
         if driver.entity().stats().migrations > migrations
             && let Some(redo_checks) = &mut self.redo_checks
         {
-            // With another cluster it does not do the same again.
+            // With other bodies it does not do the same again.
             redo_checks[at] = None;
         }
         match self.perform(id, handled) {
             Next::Write(plan) => {
                 let (plan, reply) = shared.table.write(&shared.model, plan, context.times.gvt);
-                let (ticks, track) = ((plan.first, reply.last), reply.track.clone());
+                let (first, track) = (plan.first, reply.track.clone());
                 let handled = self.drivers[at].on_table_reply(plan, reply);
-                let _ = self.perform(id, handled);
+                let next = self.perform(id, handled);
                 let entity = self.drivers[at].entity();
                 self.counters.stepped(entity.lvt().saturating_sub(context.times.lvt_min), entity);
-                self.do_twice(id, ticks, track);
-                self.make_ready(id);
+                self.follow(id, next);
+                self.do_twice(id, first, track);
             }
-            Next::AwaitLvtMin(tick) => self.waiting.entry(tick).or_default().push(id),
-            Next::Poll => self.make_ready(id),
-            Next::AwaitAcks | Next::Done => {}
-            Next::Forward { .. } => unreachable!("invariant: only inputs are forwarded"),
+            next => self.follow(id, next),
         }
         self.counters.segments_changed(segments, self.drivers[at].entity().segments());
     }
 
     /// Rolls back a step that was done for the first time; compares one that was done again.
-    fn do_twice(&mut self, id: EntityId, (first, last): (Tick, Tick), track: Arc<Track<RigidModel>>) {
+    fn do_twice(&mut self, id: EntityId, first: Tick, track: Arc<Track<RigidModel>>) {
         let Some(redo_checks) = &mut self.redo_checks else { return };
         let redo = &mut redo_checks[id.0 as usize];
         match redo.take_if(|known| known.first == first) {
             Some(known) if known.is_disturbed => {}
             Some(known) => {
-                let is_one_flight = known.track.is_one_flight() && track.is_one_flight();
-                let to = if is_one_flight { first } else { known.last.min(last) };
-                for tick in first..=to {
-                    let (before, now) = (known.track.cluster_at(tick), track.cluster_at(tick));
-                    assert_eq!(bits(before), bits(now), "{id} did not repeat its step to tick {tick}");
-                }
+                let (before, now) = (bits(&known.track.cluster), bits(&track.cluster));
+                assert_eq!(before, now, "{id} did not repeat its step from tick {first}");
             }
             None => {
                 // An entity that begins, or begins anew, writes the tick at GVT itself: that is kept.
                 let keep = first.saturating_sub(1).max(self.links.shared.gvt.gvt());
                 let driver = &mut self.drivers[id.0 as usize];
                 if driver.entity().lvt() > keep {
-                    *redo = Some(RedoCheck { first: keep + 1, last, track, is_disturbed: false });
+                    *redo = Some(RedoCheck { first: keep + 1, track, is_disturbed: false });
                     let handled = driver.force_rollback(keep);
-                    let _ = self.perform(id, handled);
+                    let next = self.perform(id, handled);
+                    self.follow(id, next);
                 }
             }
         }
@@ -434,6 +433,16 @@ impl Run {
     fn perform(&mut self, id: EntityId, handled: Handled<RigidModel>) -> Next<RigidModel> {
         let mut shell = LinksShell { id, links: &mut self.links };
         self.drivers[id.0 as usize].perform(handled, &mut shell)
+    }
+
+    /// Does what comes next after a handler.
+    fn follow(&mut self, id: EntityId, next: Next<RigidModel>) {
+        match next {
+            Next::AwaitLvtMin(tick) => self.waiting.entry(tick).or_default().push(id),
+            Next::Poll => self.make_ready(id),
+            Next::AwaitAcks | Next::Done => {}
+            Next::Write(_) => unreachable!("invariant: handled where it can come"),
+        }
     }
 
     fn make_ready(&mut self, id: EntityId) {
@@ -471,22 +480,54 @@ impl Run {
         })
     }
 
-    /// The state of some entities, for the message about an impossible end.
-    fn dump(&self) -> String {
-        let last_tick = self.links.shared.limits.last_tick;
-        let behind = self.drivers.iter().map(Driver::entity).filter(|entity| entity.lvt() < last_tick);
-        let describe = |entity: &Entity<RigidModel>| {
-            let acks = entity.pending_ack_count();
-            format!("{} at tick {} awaits {acks} acknowledgements; ", entity.id(), entity.lvt())
+    /// Nothing is left to do before the last tick.
+    fn stalled(&self) -> RunError {
+        let Shared { limits, model, .. } = &*self.links.shared;
+        let waits_at = |id: EntityId| {
+            let mut waiting = self.waiting.iter();
+            waiting.find(|(_, entities)| entities.contains(&id)).map(|(tick, _)| *tick)
         };
-        behind.take(8).map(describe).collect()
+        let entities = self.drivers.iter().map(Driver::entity).filter(|entity| !entity.is_done(limits));
+        let mut behind: Vec<_> = entities.map(|entity| (entity.lvt(), entity)).collect();
+        behind.sort_by_key(|(lvt, _)| *lvt);
+        behind.truncate(BEHIND_MAX);
+        let described: Vec<String> =
+            behind.iter().map(|(_, entity)| entity.describe(model, waits_at(entity.id()))).collect();
+        RunError::stalled(limits.last_tick, described.iter().map(String::as_str))
     }
 }
 
 /// Flights to be compared to the bit.
-fn bits(cluster: &[(BodyIndex, Flight)]) -> Vec<(BodyIndex, Tick, [u64; 13])> {
+fn bits(flights: &[(BodyIndex, Flight)]) -> Vec<(BodyIndex, Tick, [u64; 13])> {
     let of = |(body, flight): &(BodyIndex, Flight)| {
         (*body, flight.since, flight.origin.to_array().map(f64::to_bits))
     };
-    cluster.iter().map(of).collect()
+    flights.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::Tuning;
+    use crate::physics::World;
+    use crate::scene::{Body, Scene, Shape};
+
+    #[test]
+    fn a_run_with_nothing_left_to_do_says_what_waits() {
+        let mut scene = Scene { seconds: 1.0, ..Scene::default() };
+        let ball = Body::new(Shape::Sphere { radius: 0.5 }, [0.0; 3]);
+        scene.bodies.push(Body { id: Some(7), ..ball });
+        let model = RigidModel::new(Arc::new(World::new(&scene).expect("the scene is valid")));
+        let stop = Stop::default();
+        let job = Job { model: &model, tuning: &Tuning::default(), inputs: None, stop: &stop };
+        let mut run = Run::new(job, Order::Sensible, &[]);
+        run.ready.clear();
+        let mut aggregator = GvtAggregator::new();
+        let flow = run.carry_on(&mut aggregator, &stop, &mut |_| {}, &mut |_| ControlFlow::Continue(()));
+        assert!(flow.is_break());
+        let error = aggregator.failure().expect_err("it has stalled").to_string();
+        let expected = "the run has stalled: no message is on its way, and tick 240 is not reached: body 7 \
+                        (entity 0) at tick 0 waits for a poll";
+        assert_eq!(error, expected);
+    }
 }

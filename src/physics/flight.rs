@@ -25,6 +25,12 @@ pub struct Flight {
 }
 
 impl Flight {
+    /// Equal to the bit. Numbers that merely compare equal, such as zero and minus zero, are not.
+    pub fn same_bits(&self, other: &Flight) -> bool {
+        let bits = |flight: &Flight| flight.origin.to_array().map(f64::to_bits);
+        self.since == other.since && bits(self) == bits(other)
+    }
+
     /// The state at `tick`, which must not lie before the origin. Allocates nothing.
     pub fn state_at(&self, world: &World, body: &BodyDef, tick: Tick) -> BodyState {
         if let Inertia::Isotropic { .. } = body.inertia {

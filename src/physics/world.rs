@@ -5,6 +5,8 @@ use crate::base::math::{Quat, Vec3, quat_raw, renormalised};
 use crate::base::state::BodyState;
 use crate::base::time::TimeBase;
 use crate::physics::bodies::Bodies;
+use crate::physics::collision::broad_phase::Grid;
+use crate::physics::collision::crowd::Crowd;
 use crate::physics::collision::static_bvh::StaticBvh;
 use crate::physics::joint::{JointDef, joint_defs};
 use crate::physics::mass::Inertia;
@@ -50,6 +52,14 @@ pub struct BodyDef {
     pub surface: Surface,
     /// State at tick 0, or at the tick at which it is spawned.
     pub start: BodyState,
+}
+
+impl BodyDef {
+    /// Whether the body is a ball: its contacts do not depend on its orientation.
+    #[inline]
+    pub fn is_ball(&self) -> bool {
+        matches!(self.shape, Shape::Sphere { .. })
+    }
 }
 
 /// A static object: it never moves.
@@ -135,7 +145,7 @@ impl World {
         let gravity = Vec3::from(scene.gravity);
         let time = scene.time_base();
         let static_bvh = StaticBvh::new(&statics);
-        Ok(World {
+        let world = World {
             rule: rule(scene, gravity.norm(), time.tick_s),
             time,
             gravity,
@@ -145,7 +155,22 @@ impl World {
             group: scene.group,
             parts,
             static_bvh,
-        })
+        };
+        world.check_start()?;
+        Ok(world)
+    }
+
+    /// Refuses bodies that are all in one place.
+    fn check_start(&self) -> Result<(), SceneError> {
+        let bodies: Vec<u32> = (0..self.bodies.len() as u32).collect();
+        let states: Vec<BodyState> = self.bodies.iter().map(|body| body.start).collect();
+        match Crowd::of_bodies(self, &mut Grid::default(), &bodies, &states) {
+            Some(crowd) => {
+                let fix = "move them apart, make them smaller, or use fewer";
+                Err(SceneError::new("body", format!("at the start {crowd}"), fix))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The body with this id.

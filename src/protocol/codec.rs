@@ -63,7 +63,6 @@ fn rename_bodies<D: Dynamics>(message: &mut Message<D>, rename: &mut dyn FnMut(B
                 }
                 D::rename_in_cache(&mut cached.cache, rename);
             }
-            migration.inputs.iter_mut().for_each(|(_, _, input)| D::rename_in_input(input, rename));
         }
         Message::Antievent { .. } | Message::Ack { .. } => {}
     }

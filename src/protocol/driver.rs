@@ -8,8 +8,7 @@
 
 use std::sync::Arc;
 
-use super::cluster::ClusterDirectory;
-use super::dynamics::{BodyIndex, Dynamics};
+use super::dynamics::Dynamics;
 use super::effects::{Effects, Shell};
 use super::entity::{Entity, Limits, Plan, WriteResult};
 use super::fault::Fault;
@@ -27,16 +26,14 @@ pub struct Context<'a> {
     pub times: VirtualTimes,
     /// How far the entity may run ahead.
     pub limits: Limits,
-    /// Sizes of clusters, if entities recluster by themselves.
-    pub directory: Option<&'a dyn ClusterDirectory>,
     /// Island membership, if that is part of the result.
     pub membership: Option<&'a dyn Membership>,
 }
 
 impl Context<'_> {
-    /// A context without clustering and islands.
+    /// A context without islands.
     pub fn new(times: VirtualTimes, limits: Limits) -> Self {
-        Context { times, limits, directory: None, membership: None }
+        Context { times, limits, membership: None }
     }
 }
 
@@ -47,19 +44,13 @@ pub enum Next<D: Dynamics> {
     Write(Plan<D>),
     /// Poll it again, after what has already arrived for it.
     Poll,
-    /// Nothing to do until a message arrives: acknowledgements or ghost updates are missing.
+    /// Nothing to do until a message arrives or the lowest LVT has risen: acknowledgements or ghost updates are missing, or
+    /// nothing has changed.
     AwaitAcks,
     /// Poll it again when the lowest LVT reaches this tick.
     AwaitLvtMin(Tick),
     /// It has reached the last tick, or has retired. A message may still wake it.
     Done,
-    /// The input is about a body that has migrated to another entity: send it there, with its pin.
-    Forward {
-        /// The entity that has the body now.
-        to: EntityId,
-        /// The input.
-        input: D::Input,
-    },
 }
 
 /// A handler has run. Its effects are waiting to be performed.
@@ -99,61 +90,49 @@ impl<D: Dynamics> Driver<D> {
         &self.effects
     }
 
-    /// Lets the entity go on: collects fossils, changes its cluster or its island where that is due, responds to
-    /// contacts, and plans its next flight.
+    /// Lets the entity go on: collects fossils, changes its island where that is due, responds to contacts, and plans its
+    /// next flight.
     pub fn poll(&mut self, dynamics: &D, context: &Context<'_>) -> Handled<D> {
         self.begin();
         let Driver { entity, effects } = self;
-        let Context { times, mut limits, directory, membership } = *context;
+        let Context { times, mut limits, membership } = *context;
         let keeps_no_history = entity.has(Fault::HistoryNotKept);
         entity.fossil_collect(if keeps_no_history { times.lvt_min } else { times.gvt });
-        if let Some(directory) = directory {
-            entity.recluster(directory, &limits, times, effects);
-        }
         let moved = membership
             .and_then(|membership| entity.apply_membership(membership, &mut limits, times, effects));
         let next = match moved {
             Some(next) => next,
             None => entity.step(dynamics, &limits, times, effects),
         };
-        if let (Next::Done, Some(directory)) = (&next, directory) {
-            entity.publish_size(directory);
-        }
-        // The write may happen before or after the effects only because there are none.
-        let may_write = !matches!(next, Next::Write(_)) || effects.is_empty() || entity.is_faulty();
-        assert!(may_write, "invariant: a plan leaves without effects");
+        // The write may happen before or after the effects because they are ghost states at most.
+        let may_write = !matches!(next, Next::Write(_)) || effects.is_messages() || entity.is_faulty();
+        assert!(may_write, "invariant: a plan leaves with messages at most");
         Handled { next, pinned: None }
     }
 
     /// Handles a message from another entity in full.
     pub fn on_message(&mut self, from: EntityId, message: Message<D>) -> Handled<D> {
         self.begin();
+        let before = self.entity.knowledge();
         self.entity.handle(from, message, &mut self.effects);
-        Handled { next: Next::Poll, pinned: None }
+        Handled { next: self.entity.next_after(before), pinned: None }
     }
 
     /// Handles the table's reply to a plan.
     pub fn on_table_reply(&mut self, plan: Plan<D>, reply: WriteResult<D>) -> Handled<D> {
         self.begin();
+        let before = self.entity.knowledge();
         self.entity.written(plan, reply, &mut self.effects);
-        Handled { next: Next::Poll, pinned: None }
+        Handled { next: self.entity.next_after(before), pinned: None }
     }
 
-    /// Handles an input for `tick`, which must not lie below GVT: GVT is pinned until the effects are performed, or
-    /// the input has been forwarded. Inputs for one tick act in the order of `number`.
+    /// Handles an input for `tick`, which must not lie below GVT: GVT is pinned until the effects are performed. Inputs
+    /// for one tick act in the order of `number`.
     pub fn on_input(&mut self, tick: Tick, number: u64, input: D::Input, pinned: Option<Tick>) -> Handled<D> {
         self.begin();
-        match self.entity.on_input(tick, number, input, &mut self.effects) {
-            Some((to, input)) => Handled { next: Next::Forward { to, input }, pinned: None },
-            None => Handled { next: Next::Poll, pinned },
-        }
-    }
-
-    /// Moves some of its bodies to another entity. Ask [`Entity::can_migrate`] first.
-    pub fn migrate(&mut self, bodies: &[BodyIndex], to: EntityId, gvt: Tick) -> Handled<D> {
-        self.begin();
-        self.entity.migrate(bodies, to, gvt, &mut self.effects);
-        Handled { next: Next::Poll, pinned: None }
+        let before = self.entity.knowledge();
+        self.entity.on_input(tick, number, input, &mut self.effects);
+        Handled { next: self.entity.next_after(before), pinned }
     }
 
     /// Rolls back everything after `tick` although nothing calls for it, to see that the same comes out again. The tick

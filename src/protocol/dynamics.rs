@@ -15,7 +15,7 @@ use crate::base::time::Tick;
 /// Index of a body in the world's list.
 pub type BodyIndex = u32;
 
-/// Bodies in ascending order, and their flights. Most clusters are one body.
+/// The bodies of an entity in ascending order, and their flights: one body, or those of an island.
 pub type Cluster<D> = SmallVec<[(BodyIndex, <D as Dynamics>::Flight); 1]>;
 
 /// A value that can be sent to another process.
@@ -70,17 +70,14 @@ pub trait Dynamics: Sized {
     /// Gives every body that a cache names another number. Nothing to do where caches name none.
     fn rename_in_cache(_cache: &mut Self::Cache, _rename: &mut dyn FnMut(BodyIndex) -> BodyIndex) {}
 
-    /// Gives the target of an input another number. Nothing to do where ids are indices.
-    fn rename_in_input(_input: &mut Self::Input, _rename: &mut dyn FnMut(BodyIndex) -> BodyIndex) {}
-
     /// Radius of a ball about a body's centre that holds it, with the margin of touching.
     fn radius(&self, body: BodyIndex) -> f64;
 
     /// Bounds of everything a body covers at the ticks `from..=to`, with the margin of touching.
     fn bounds(&self, body: BodyIndex, flight: &Self::Flight, from: Tick, to: Tick) -> Aabb;
 
-    /// The first tick of `from..=to` at which the bodies of one cluster touch static geometry or each other.
-    fn first_own_touch(&self, cluster: &[(BodyIndex, Self::Flight)], from: Tick, to: Tick) -> Option<Tick>;
+    /// The first tick of `from..=to` at which a body touches static geometry.
+    fn first_own_touch(&self, body: BodyIndex, flight: &Self::Flight, from: Tick, to: Tick) -> Option<Tick>;
 
     /// The first tick of `from..=to` at which two bodies touch.
     fn first_touch(
@@ -115,7 +112,7 @@ pub struct ResponseInput<'a, D: Dynamics> {
     /// Caches of pairs that touched at the tick before, in the order of their keys.
     pub caches: &'a [CachedContact<D>],
     /// Bodies of other entities that touch bodies of the cluster.
-    pub remotes: &'a [RemoteContact<D>],
+    pub remotes: &'a [&'a RemoteContact<D>],
     /// The cluster is an island: its bodies do not merely share a clock, they are solved together.
     pub is_island: bool,
 }
@@ -165,7 +162,7 @@ pub struct RemoteContact<D: Dynamics> {
     /// Its flight at that tick.
     pub flight: D::Flight,
     /// The bodies of the cluster it touches, ascending.
-    pub touches: Vec<BodyIndex>,
+    pub touches: SmallVec<[BodyIndex; 2]>,
     /// Its ghost state, if its entity has sent one; none is needed as long as it touches only this cluster.
     pub ghost: Option<Arc<D::Ghost>>,
 }
@@ -186,11 +183,11 @@ impl<D: Dynamics> Clone for RemoteContact<D> {
 #[serde(bound = "")]
 pub struct Response<D: Dynamics> {
     /// New flights of the bodies that touched something; the others fly on.
-    pub flights: Vec<(BodyIndex, D::Flight)>,
+    pub flights: Cluster<D>,
     /// What pairs keep for the next tick, in the order of their keys.
     pub caches: Arc<[CachedContact<D>]>,
     /// The ghost state of each body of the cluster that touches a remote body.
-    pub ghosts: Vec<GhostToSend<D>>,
+    pub ghosts: SmallVec<[GhostToSend<D>; 1]>,
     /// Whether every remote body's ghost state is known in full. If not, an update is on its way, and going on would be
     /// in vain.
     pub has_all_ghosts: bool,
@@ -228,7 +225,7 @@ pub struct GhostToSend<D: Dynamics> {
     /// A body of the cluster.
     pub own: BodyIndex,
     /// Everything it touches.
-    pub partners: Vec<PartnerKey>,
+    pub partners: SmallVec<[PartnerKey; 4]>,
     /// Its ghost state.
     pub ghost: Arc<D::Ghost>,
 }

@@ -53,11 +53,15 @@ impl<D: Dynamics> Clone for Effects<D> {
 impl<D: Dynamics> Effects<D> {
     /// Whether nothing is to be done.
     pub fn is_empty(&self) -> bool {
+        self.is_messages() && self.messages.is_empty()
+    }
+
+    /// Whether nothing is to be done but to send messages.
+    pub(super) fn is_messages(&self) -> bool {
         self.flights_retracted.is_empty()
             && self.flights_started.is_empty()
             && self.tracks_retracted.is_empty()
             && self.lvt_change.is_none()
-            && self.messages.is_empty()
     }
 
     /// Whether flights are taken out of the log.

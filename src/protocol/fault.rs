@@ -3,41 +3,11 @@
 //! Only a world with [`Dynamics::FAULTY`](crate::protocol::Dynamics::FAULTY) can have one; for all others the
 //! compiler sees that there is none, and nothing of this remains in what runs.
 
-macro_rules! faults {
-    ($($(#[doc = $doc:literal])+ $name:ident = $word:literal,)+) => {
-        /// A deliberate fault.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Fault {
-            /// Everything as it should be.
-            #[default]
-            None,
-            $($(#[doc = $doc])+ $name,)+
-        }
-
-        impl Fault {
-            /// All faults there are.
-            pub const ALL: &[Fault] = &[$(Fault::$name,)+];
-
-            /// Its name, as it is given on the command line.
-            pub fn name(self) -> &'static str {
-                match self {
-                    Fault::None => "none",
-                    $(Fault::$name => $word,)+
-                }
-            }
-
-            /// What it is, in words.
-            pub fn about(self) -> &'static str {
-                match self {
-                    Fault::None => "everything as it should be",
-                    $(Fault::$name => concat!($($doc,)+).trim_ascii(),)+
-                }
-            }
-        }
-    };
-}
+use crate::base::faults::faults;
 
 faults! {
+    /// A deliberate fault.
+    Fault:
     /// Versions are not compared: a message for a version that is gone is taken for one about the version that replaced it.
     NoVersions = "no-versions",
     /// A message for a version that is gone is acknowledged as if it had been applied.
@@ -62,6 +32,8 @@ faults! {
     DetectorDoesNotApply = "detector-does-not-apply",
     /// A ghost state that has been sent once is never sent anew.
     GhostLost = "ghost-lost",
+    /// An entity goes on without the ghost state of a body that it touched at the tick before too.
+    GhostNotAwaited = "ghost-not-awaited",
     /// A ghost update that follows another is ignored.
     GhostIgnored = "ghost-ignored",
     /// Segments that end at GVT are collected.
@@ -74,8 +46,6 @@ faults! {
     OneContactOnly = "one-contact-only",
     /// A track is not retracted behind the first contact that its write finds.
     TrackNotRetracted = "track-not-retracted",
-    /// Responses planned beyond a newly found contact are not discarded.
-    EncounterOverlooked = "encounter-overlooked",
     /// A plan that has become void on its way is applied.
     VoidPlanKept = "void-plan-kept",
     /// The version of a void plan is used again.
@@ -90,6 +60,8 @@ faults! {
     UnlockLost = "unlock-lost",
     /// Not even the entity with the lowest LVT may go on when the window is used up.
     WindowHoldsTheLowest = "window-holds-the-lowest",
+    /// The window of every entity is one tick too wide.
+    WindowTooWide = "window-too-wide",
     /// Not even the entity with the lowest LVT may go on from a contact.
     GateHoldsTheLowest = "gate-holds-the-lowest",
     /// Entities that wait for a tick are woken one tick too late.
@@ -112,6 +84,8 @@ faults! {
     MigrationNotAwaited = "migration-not-awaited",
     /// An entity that receives bodies does not begin a new version.
     MigrationWithoutNewVersion = "migration-without-new-version",
-    /// An input for a body that has migrated is not forwarded.
-    InputNotForwarded = "input-not-forwarded",
+    /// A body passes the beginning of an epoch before it is decided whether it joins an island there.
+    EpochNotAwaited = "epoch-not-awaited",
+    /// An island goes on before all its bodies have come.
+    IslandIncomplete = "island-incomplete",
 }

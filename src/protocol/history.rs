@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
+use smallvec::SmallVec;
 use thin_vec::ThinVec;
 
 use super::effects::Effects;
 use crate::base::time::Tick;
 use crate::protocol::dynamics::{
-    BodyIndex, CachedContact, Cluster, Dynamics, RemoteContact, Response, ResponseInput,
+    BodyIndex, CachedContact, Cluster, Dynamics, PartnerKey, RemoteContact, Response, ResponseInput,
 };
 use crate::protocol::message::{EntityId, Version};
 use crate::protocol::tvht::Track;
@@ -50,7 +51,7 @@ pub(super) struct Segment<D: Dynamics> {
     pub version: Version,
     pub first: Tick,
     pub last: Tick,
-    /// The cluster and its flights, perhaps with those of the segments before and after.
+    /// The bodies and their flights.
     pub track: Arc<Track<D>>,
     /// Caches of pairs that touched at `first - 1`.
     #[serde(serialize_with = "super::entity::pointed")]
@@ -62,6 +63,8 @@ pub(super) struct Segment<D: Dynamics> {
     pub own_touch: Option<Tick>,
     /// Contacts with remote bodies at `last`.
     pub remotes: ThinVec<ContactRecord<D>>,
+    /// Ghost states of these contacts have been sent.
+    pub has_told: bool,
     /// Ghost states sent at `last`.
     #[serde(serialize_with = "in_order")]
     pub sent_ghosts: ThinVec<SentGhost<D>>,
@@ -84,6 +87,42 @@ impl<D: Dynamics> Segment<D> {
         }
     }
 
+    /// Caches of pairs that touched at the tick before `last`: then the segment is one tick long.
+    pub fn caches_before(&self) -> &[CachedContact<D>] {
+        self.caches.as_deref().filter(|_| self.first == self.last).unwrap_or_default()
+    }
+
+    /// Whether a pair has touched at the tick before `last` too. Its cache may name either body first: they may come from
+    /// one island.
+    pub fn is_lasting(&self, own: BodyIndex, remote: BodyIndex) -> bool {
+        let caches = self.caches_before();
+        let keys = [(own, PartnerKey::Body(remote)), (remote, PartnerKey::Body(own))];
+        keys.iter().any(|key| caches.binary_search_by_key(key, CachedContact::key).is_ok())
+    }
+
+    /// Whether a remote body that it touched at the tick before has not been heard of at `last`.
+    pub fn misses_partner(&self) -> bool {
+        let is_own = |body: BodyIndex| self.cluster().binary_search_by_key(&body, |(own, _)| *own).is_ok();
+        let is_missing =
+            |body: BodyIndex| !is_own(body) && self.remotes.iter().all(|other| other.remote.body != body);
+        self.caches_before().iter().any(|known| match known.partner {
+            PartnerKey::Body(body) => is_missing(body) || is_missing(known.own),
+            PartnerKey::Static(_) | PartnerKey::Island => false,
+        })
+    }
+
+    /// Whether a ghost state is missing that is certain to come: both sides of a contact that lasts send one.
+    pub fn lacks_ghost(&self) -> bool {
+        let lasts =
+            |remote: &RemoteContact<D>| remote.touches.iter().any(|own| self.is_lasting(*own, remote.body));
+        self.remotes.iter().any(|known| known.remote.ghost.is_none() && lasts(&known.remote))
+    }
+
+    /// Whether it has sent its ghost states, and waits for those of others.
+    pub fn awaits_ghosts(&self) -> bool {
+        self.has_told && self.lacks_ghost()
+    }
+
     /// Whether the cluster touches anything at the end of the segment.
     pub fn touches(&self) -> bool {
         !self.remotes.is_empty() || self.own_touch == Some(self.last)
@@ -91,23 +130,25 @@ impl<D: Dynamics> Segment<D> {
 
     /// The cluster and its flights.
     pub fn cluster(&self) -> &Cluster<D> {
-        self.track.cluster_at(self.first)
+        &self.track.cluster
     }
 
-    /// Bytes it takes, with everything that only it holds. Planned ticks of a track are counted in part.
+    /// Bytes it takes, with everything that only it holds.
     fn bytes(&self) -> usize {
-        fn of<T>(list: &Vec<T>) -> usize {
-            list.capacity() * size_of::<T>()
+        fn spilled<const N: usize, T>(list: &SmallVec<[T; N]>) -> usize
+        where
+            [T; N]: smallvec::Array<Item = T>,
+        {
+            if list.spilled() { list.capacity() * size_of::<T>() } else { 0 }
         }
         let cluster = self.cluster();
-        let spilled =
-            if cluster.spilled() { cluster.capacity() * size_of::<(BodyIndex, D::Flight)>() } else { 0 };
-        let track = size_of::<Track<D>>() + 2 * size_of::<usize>() + spilled;
-        let touches: usize = self.remotes.iter().map(|known| of(&known.remote.touches)).sum();
+        let track = size_of::<Track<D>>() + 2 * size_of::<usize>() + spilled(cluster);
+        let touches: usize = self.remotes.iter().map(|known| spilled(&known.remote.touches)).sum();
         let response = self.response.as_ref().map_or(0, |response| {
-            let partners: usize = response.ghosts.iter().map(|ghost| of(&ghost.partners)).sum();
+            let partners: usize = response.ghosts.iter().map(|ghost| spilled(&ghost.partners)).sum();
             let caches = response.caches.len() * size_of::<CachedContact<D>>();
-            size_of::<Response<D>>() + of(&response.flights) + caches + of(&response.ghosts) + partners
+            let lists = spilled(&response.flights) + spilled(&response.ghosts);
+            size_of::<Response<D>>() + lists + caches + partners
         });
         let caches = self.caches.as_ref().map_or(0, |list| list.len() * size_of::<CachedContact<D>>());
         let remotes = self.remotes.capacity() * size_of::<ContactRecord<D>>();
@@ -117,17 +158,13 @@ impl<D: Dynamics> Segment<D> {
 
     /// Computes how the cluster goes on from the end of the segment.
     pub fn respond(&self, dynamics: &D, is_island: bool) -> Response<D> {
-        // Caches are of pairs that touched at the tick before, that is if this segment is one tick long.
-        let caches = self.caches.as_deref().filter(|_| self.first == self.last).unwrap_or_default();
         // A version that is about to be cancelled may still be listed beside the one that replaces it.
-        let mut remotes: Vec<&ContactRecord<D>> = self.remotes.iter().collect();
-        remotes.sort_by_key(|known| (known.remote.body, std::cmp::Reverse(known.version.number)));
-        remotes.dedup_by_key(|known| known.remote.body);
-        let remotes: Vec<RemoteContact<D>> = remotes.iter().map(|known| known.remote.clone()).collect();
-        dynamics.respond(
-            self.last,
-            &ResponseInput { cluster: self.cluster(), caches, remotes: &remotes, is_island },
-        )
+        let mut known: SmallVec<[&ContactRecord<D>; 8]> = self.remotes.iter().collect();
+        known.sort_by_key(|known| (known.remote.body, std::cmp::Reverse(known.version.number)));
+        known.dedup_by_key(|known| known.remote.body);
+        let remotes: SmallVec<[&RemoteContact<D>; 8]> = known.iter().map(|known| &known.remote).collect();
+        let (cluster, caches) = (self.cluster(), self.caches_before());
+        dynamics.respond(self.last, &ResponseInput { cluster, caches, remotes: &remotes, is_island })
     }
 }
 
@@ -238,6 +275,7 @@ impl<D: Dynamics> History<D> {
             }
             segment.last = tick;
             segment.sent_ghosts.clear();
+            segment.has_told = false;
             segment.response = None;
             break;
         }

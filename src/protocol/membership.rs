@@ -13,7 +13,7 @@ use crate::base::time::Tick;
 use crate::protocol::dynamics::BodyIndex;
 
 /// Which bodies move at the beginning of an epoch. Islands have entities of their own; a body that comes free goes to an
-/// entity outside islands, and may join a cluster from there.
+/// the entity of its own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MembershipChange {
     /// Bodies that move, and the entity each is in from then on.

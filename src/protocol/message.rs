@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::base::time::Tick;
 use crate::protocol::dynamics::{BodyIndex, CachedContact, Cluster, Dynamics};
 
-/// An entity, which is a logical process: a body or a cluster of bodies with one local virtual time.
+/// An entity, which is a logical process: a body, or an island of bodies, with one local virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EntityId(pub u32);
@@ -66,7 +66,7 @@ pub struct At {
     pub to: Version,
 }
 
-/// A message from entity to entity. All but acknowledgements are acknowledged.
+/// A message from entity to entity. All are acknowledged but acknowledgements, and ghost states that are awaited.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub enum Message<D: Dynamics> {
@@ -95,8 +95,9 @@ pub enum Message<D: Dynamics> {
     GhostUpdate {
         /// The tick, and the versions the contact is between.
         at: At,
-        /// Identifies the acknowledgement.
-        serial: Serial,
+        /// Identifies the acknowledgement. `None` if the receiver awaits this ghost state, and needs not say that it has
+        /// come: the first one of a contact that lasts.
+        serial: Option<Serial>,
         /// The sender's body.
         mine: BodyIndex,
         /// Its ghost state.
@@ -151,7 +152,7 @@ impl<D: Dynamics> Clone for Message<D> {
     }
 }
 
-/// Bodies on their way from one entity to another.
+/// Bodies on their way from one entity to another: into an island, or out of one.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Migration<D: Dynamics> {
@@ -161,15 +162,12 @@ pub struct Migration<D: Dynamics> {
     pub caches: Vec<CachedContact<D>>,
     /// Whether a body was held by a contact at the tick before.
     pub expects_contact: bool,
-    /// Inputs that wait for their tick: the tick, their order, and what they do.
-    pub inputs: Vec<(Tick, u64, D::Input)>,
 }
 
 impl<D: Dynamics> Migration<D> {
-    /// All bodies that migrate: those that exist, and those that are still to be spawned.
-    pub fn bodies(&self) -> Vec<BodyIndex> {
-        let present = self.cluster.iter().map(|(body, _)| *body);
-        present.chain(self.inputs.iter().map(|(_, _, input)| D::target(input))).collect()
+    /// All bodies that migrate, ascending.
+    pub fn bodies(&self) -> impl Iterator<Item = BodyIndex> + '_ {
+        self.cluster.iter().map(|(body, _)| *body)
     }
 }
 
@@ -179,7 +177,6 @@ impl<D: Dynamics> Clone for Migration<D> {
             cluster: self.cluster.clone(),
             caches: self.caches.clone(),
             expects_contact: self.expects_contact,
-            inputs: self.inputs.clone(),
         }
     }
 }

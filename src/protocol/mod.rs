@@ -1,6 +1,6 @@
 //! The Time Warp protocol as state machines without IO: no actor, clock, thread, lock or socket in here.
 //!
-//! An [`Entity`] (a logical process) owns one body or a cluster of several. It flies ahead in its own time, writes its
+//! An [`Entity`] (a logical process) owns one body, or an island of bodies. It flies ahead in its own time, writes its
 //! tracks into the temporal volumetric hash table, finds its contacts there, announces them by events, and rolls back
 //! when a straggler shows that it was wrong. Executors deliver its messages through a [`Driver`]; they decide nothing.
 //!
@@ -15,7 +15,6 @@
 //! 4. **No step while acknowledgements are pending.** An entity goes on only when everything it sent has been
 //!    acknowledged; so its LVT bounds everything it can still cause.
 
-mod cluster;
 pub mod codec;
 mod driver;
 mod dynamics;
@@ -29,7 +28,6 @@ mod message;
 mod stats;
 mod tvht;
 
-pub use cluster::ClusterDirectory;
 pub use driver::{Context, Driver, Handled, Next};
 pub use dynamics::{
     BodyIndex, CachedContact, Cluster, ContactCounts, Dynamics, GhostToSend, PartnerKey, RemoteContact,

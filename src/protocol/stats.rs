@@ -32,6 +32,8 @@ pub struct Stats {
     pub antievents: u64,
     /// Ghost updates sent.
     pub ghost_updates: u64,
+    /// Those among them that are awaited, and not acknowledged.
+    pub ghosts_awaited: u64,
     /// Inputs from outside that arrived: spawn, despawn, push.
     pub inputs: u64,
     /// Migrations: bodies moved to another entity.
@@ -60,6 +62,7 @@ impl Stats {
         self.repeated_events += other.repeated_events;
         self.antievents += other.antievents;
         self.ghost_updates += other.ghost_updates;
+        self.ghosts_awaited += other.ghosts_awaited;
         self.inputs += other.inputs;
         self.migrations += other.migrations;
         self.contact_ticks += other.contact_ticks;

@@ -117,9 +117,14 @@ impl Head {
         Ok(head)
     }
 
+    /// Whether the payload that was read after this head is the one that was written.
+    pub fn is_intact(&self, payload: &[u8], offset: u64) -> bool {
+        self.payload_checksum == xxh3_64_with_seed(payload, offset)
+    }
+
     /// Checks and unpacks the payload that was read after this head.
     pub fn open(&self, payload: Vec<u8>, offset: u64) -> Result<Vec<u8>, &'static str> {
-        if self.payload_checksum != xxh3_64_with_seed(&payload, offset) {
+        if !self.is_intact(&payload, offset) {
             return Err("the checksum of the chunk is wrong");
         }
         if self.stored == self.raw {

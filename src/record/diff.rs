@@ -13,6 +13,7 @@ use crate::base::ids::BodyId;
 use crate::base::state::STATE_FIELDS;
 use crate::base::time::Tick;
 use crate::scene::Scene;
+use crate::scene::suggest::{excerpt, shown};
 
 /// How two recordings differ.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,7 +99,7 @@ impl DiffReport {
 pub fn diff(a: &mut Recording, b: &mut Recording) -> Result<DiffReport, RecordError> {
     let names = body_names(a.scene());
     let mut report = DiffReport {
-        names: [a.path().display().to_string(), b.path().display().to_string()],
+        names: [shown(a.path()), shown(b.path())],
         scene: scene_difference(a.scene(), b.scene()),
         frame_counts: [a.len(), b.len()],
         endings: [a.ending().clone(), b.ending().clone()],
@@ -228,8 +229,9 @@ impl fmt::Display for DiffReport {
         writeln!(f, "a: {a}, {frames_a} frames, {ending_a}")?;
         write!(f, "b: {b}, {frames_b} frames, {ending_b}")?;
         if let Some(scene) = &self.scene {
-            let [in_a, in_b] = scene.values.each_ref().map(|v| shortened(v.as_deref().unwrap_or("absent")));
-            write!(f, "\nthe scenes differ, first in {}\n  a: {in_a}\n  b: {in_b}", scene.field)?;
+            // A value may be a whole mesh.
+            let [in_a, in_b] = scene.values.each_ref().map(|v| excerpt(v.as_deref().unwrap_or("absent")));
+            write!(f, "\nthe scenes differ, first in {}\n  a: {in_a}\n  b: {in_b}", excerpt(&scene.field))?;
         }
         let common = frames_a.min(frames_b);
         match &self.first {
@@ -237,15 +239,6 @@ impl fmt::Display for DiffReport {
             None if frames_a == frames_b => write!(f, "\nall {common} frames are equal to the bit"),
             None => write!(f, "\nthe first {common} frames are equal to the bit; only one has more"),
         }
-    }
-}
-
-/// Long values (a whole mesh, perhaps) are cut short.
-fn shortened(text: &str) -> String {
-    const CHARS_MAX: usize = 100;
-    match text.char_indices().nth(CHARS_MAX) {
-        Some((cut, _)) => format!("{} ...", &text[..cut]),
-        None => text.to_owned(),
     }
 }
 
@@ -289,7 +282,7 @@ struct Named<'a>(BodyId, &'a Option<String>);
 impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.1 {
-            Some(name) => write!(f, "{} \"{name}\"", self.0),
+            Some(name) => write!(f, "{} \"{}\"", self.0, excerpt(name)),
             None => write!(f, "{}", self.0),
         }
     }

@@ -15,11 +15,14 @@
 //! A payload is compressed with zstd where its stored and raw lengths differ. A file without an end chunk was
 //! cut off, which [`Ending`] reports; a chunk with a wrong checksum ends reading with an error.
 //!
+//! A flush ends a chunk early, so the bytes of a recording depend on when it was flushed; [`Finished`] says whether they do.
+//!
 //! Other formats are in [`crate::export`]. There is no clock here: the caller decides when to
 //! [`flush`](RecordingWriter::flush).
 
 mod chunk;
 mod diff;
+pub(crate) mod disk;
 mod error;
 mod frames;
 mod reader;
@@ -33,7 +36,7 @@ use crate::scene::Scene;
 pub use diff::{DiffReport, Difference, FrameDifference, SceneDifference, diff};
 pub use error::RecordError;
 pub use reader::{Ending, Frames, Recording};
-pub use writer::RecordingWriter;
+pub use writer::{Finished, RecordingWriter};
 
 /// The end of a run, as its recording states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

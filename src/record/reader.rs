@@ -10,7 +10,8 @@ use super::chunk::{self, HEAD_BYTES, Head, Kind, PREAMBLE_BYTES};
 use super::{Header, RecordError, Summary, frames};
 use crate::base::digest::{Digest, Digester};
 use crate::base::frame::Frame;
-use crate::scene::Scene;
+use crate::scene::suggest::excerpt;
+use crate::scene::{Scene, counted};
 
 /// How a recording ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,10 +72,11 @@ impl Recording {
     pub fn open(path: impl AsRef<Path>) -> Result<Recording, RecordError> {
         let path = path.as_ref();
         let io_error = |action| move |source| RecordError::Io { path: path.to_owned(), action, source };
-        let file = File::open(path).map_err(io_error("open"))?;
-        if file.metadata().map_err(io_error("open"))?.is_dir() {
-            return Err(RecordError::NotARecording { path: path.to_owned() });
+        // Checked before opening: opening a pipe would wait for its other end.
+        if !std::fs::metadata(path).map_err(io_error("open"))?.is_file() {
+            return Err(RecordError::NotAFile { path: path.to_owned() });
         }
+        let file = File::open(path).map_err(io_error("open"))?;
         Self::from_source(Box::new(BufReader::new(file)), path)
     }
 
@@ -105,6 +107,11 @@ impl Recording {
     /// The scene that was run.
     pub fn scene(&self) -> &Scene {
         &self.header.scene
+    }
+
+    /// The scene, and nothing else.
+    pub fn into_scene(self) -> Scene {
+        self.header.scene
     }
 
     /// The program and version that wrote the recording.
@@ -173,6 +180,23 @@ impl Recording {
         Ok(frames[(n - self.chunks[chunk].first_frame) as usize].clone())
     }
 
+    /// The offset of the first chunk with a payload that is not what was written. Reads all of them, and unpacks none.
+    pub(super) fn find_damage(&mut self) -> Result<Option<u64>, RecordError> {
+        for FramesChunk { offset, head, .. } in &self.chunks {
+            let start = offset + HEAD_BYTES as u64;
+            let payload = read_at(&mut self.source, start, u64::from(head.stored));
+            let payload = payload.map_err(|source| RecordError::Io {
+                path: self.path.clone(),
+                action: "read",
+                source,
+            })?;
+            if !head.is_intact(&payload, *offset) {
+                return Ok(Some(*offset));
+            }
+        }
+        Ok(None)
+    }
+
     /// The digest of the frames as they are in the file. Reads them all.
     pub fn digest(&mut self) -> Result<Digest, RecordError> {
         let mut digester = Digester::new();
@@ -204,6 +228,10 @@ impl Recording {
                     let frame_bytes = u64::from(head.frames) * frames::FRAME_HEAD_BYTES as u64;
                     if head.frames == 0 || frame_bytes > u64::from(head.raw) {
                         return damaged("the chunk claims an absurd number of frames");
+                    }
+                    // A writer puts several frames together up to this size.
+                    if head.frames > 1 && head.raw as usize > Kind::Frames.free_bytes() {
+                        return damaged("the chunk claims an absurd length");
                     }
                     self.chunks.push(FramesChunk { offset, head, first_frame: self.frame_count });
                     self.frame_count += u64::from(head.frames);
@@ -300,8 +328,13 @@ fn read_header(
 ) -> Result<(Header<Scene>, u64), RecordError> {
     let offset = PREAMBLE_BYTES as u64;
     let io_error = |source| RecordError::Io { path: path.to_owned(), action: "read", source };
-    let damaged =
-        |problem: String| RecordError::Damaged { path: path.to_owned(), offset, problem, good_frames: 0 };
+    // What is wrong may be quoted from the file.
+    let damaged = |problem: String| RecordError::Damaged {
+        path: path.to_owned(),
+        offset,
+        problem: excerpt(&problem),
+        good_frames: 0,
+    };
     let cut = RecordError::NoHeader { path: path.to_owned(), length };
     let Some(head) = read_head(source, offset, length).map_err(io_error)? else {
         return Err(cut);
@@ -316,8 +349,11 @@ fn read_header(
     }
     let text = read_payload(source, &head, offset).map_err(io_error)?;
     let text = text.map_err(|problem| damaged(problem.to_owned()))?;
-    let header: Header<Scene> = serde_json::from_slice(&text)
-        .map_err(|error| damaged(format!("the header cannot be read: {error}")))?;
+    let unreadable = |error: &dyn fmt::Display| damaged(format!("the header cannot be read: {error}"));
+    let mut text = serde_json::Deserializer::from_slice(&text);
+    let header: Header<Scene> = counted::limited(|| serde_path_to_error::deserialize(&mut text))
+        .map_err(|error| unreadable(&format_args!("{}, at {}", error.inner(), error.path())))?;
+    text.end().map_err(|error| unreadable(&error))?;
     header.scene.validate().map_err(|source| RecordError::Scene { path: path.to_owned(), source })?;
     Ok((header, end))
 }
@@ -416,6 +452,17 @@ mod tests {
             assert!(recording.ending().to_string().contains(ending), "{}: {ending}", recording.ending());
             assert_eq!(recording.len(), len, "{ending}");
         }
+    }
+
+    #[test]
+    fn a_forged_header_is_quoted_in_short_and_without_control_characters() {
+        let mut bytes = chunk::preamble().to_vec();
+        let text = format!("{{\"scene\": {{\"\\u001b[31m{}\": 1}}}}", "x".repeat(10_000));
+        bytes.extend(chunk::seal(Kind::Header, 0, text.as_bytes(), bytes.len() as u64).unwrap());
+        let Err(error) = Recording::from_bytes(bytes, "forged") else { panic!("it was taken") };
+        let message = error.to_string();
+        assert!(message.contains("unknown field `\u{fffd}[31mxxx"), "{message}");
+        assert!(message.len() < 300 && !message.contains(char::is_control), "{message}");
     }
 
     #[test]

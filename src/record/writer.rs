@@ -1,59 +1,132 @@
 //! Writes a recording, chunk by chunk. Knows no clock: the caller flushes when it wants frames to be safe.
 
-use std::fs::File;
-use std::io::Write;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::chunk::{self, CHUNK_BYTES_MAX, Kind};
-use super::{Header, RecordError, Summary, frames};
+use super::disk::sync_folder;
+use super::{Header, RecordError, Recording, Summary, frames};
 use crate::base::frame::Frame;
-use crate::scene::Scene;
+use crate::scene::{Scene, counted};
 
 /// Most frames in one chunk: more hardly compress better, and make single frames slower to reach.
 const FRAMES_PER_CHUNK_MAX: usize = 64;
 
 /// Writes the frames of a run to a file.
 ///
-/// Flushed frames survive the end of the process. Dropping the writer flushes the frames it still has, but
-/// only [`finish`](Self::finish) marks the recording as complete.
+/// Flushed frames are on disk: they survive the end of the process, and of the machine. Dropping the writer flushes the
+/// frames it still has, but only [`finish`](Self::finish) marks the recording as complete. While the writer exists, its
+/// file is locked, and no other writer can take it.
 pub struct RecordingWriter {
     path: PathBuf,
-    sink: Box<dyn Write + Send>,
+    sink: Sink,
     /// Bytes written so far.
     offset: u64,
     frame_count: u64,
     /// Frames that are not written yet, and the most raw bytes they can take.
     pending: Vec<Frame>,
     pending_bytes: usize,
+    /// A flush has ended a chunk before it was full.
+    has_short_chunk: bool,
+    /// Frames came after that, so where they are in the file depends on when the caller flushed.
+    is_uneven: bool,
+    /// Something was written that may not be on disk yet.
+    is_unsynced: bool,
     /// A write has failed: the file may end inside a chunk, so nothing can follow.
     broken: bool,
 }
 
+/// A recording that is complete. Its file stays locked as long as this exists.
+#[derive(Debug)]
+pub struct Finished {
+    /// Whether its bytes depend on when frames were flushed. Writing its frames anew, without a flush, gives the bytes that
+    /// every recording of these frames has.
+    pub is_uneven: bool,
+    _lock: Option<File>,
+}
+
+/// Where a recording goes.
+enum Sink {
+    /// A file that is locked as long as it is open.
+    File(File),
+    Other(Box<dyn Write + Send>),
+}
+
+impl Sink {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Sink::File(file) => file.write_all(bytes),
+            Sink::Other(sink) => sink.write_all(bytes),
+        }
+    }
+
+    /// Waits until what was written is on disk.
+    fn sync(&mut self) -> io::Result<()> {
+        match self {
+            Sink::File(file) => file.sync_data(),
+            Sink::Other(sink) => sink.flush(),
+        }
+    }
+}
+
 impl RecordingWriter {
-    /// Starts a recording. An existing file is replaced as soon as the scene is known to be valid.
+    /// Starts a recording. A complete recording at `path` is replaced as soon as the scene is known to be valid; any other
+    /// file is an error, see [`replace`](Self::replace).
     pub fn create(path: impl AsRef<Path>, scene: &Scene) -> Result<Self, RecordError> {
-        let path = path.as_ref();
+        Self::open(path.as_ref(), scene, false)
+    }
+
+    /// The same, and replaces a regular file whatever it holds, unless another writer is at work on it.
+    pub fn replace(path: impl AsRef<Path>, scene: &Scene) -> Result<Self, RecordError> {
+        Self::open(path.as_ref(), scene, true)
+    }
+
+    fn open(path: &Path, scene: &Scene, by_force: bool) -> Result<Self, RecordError> {
         let start = encode_start(path, scene)?;
         if let Some(folder) =
             path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists())
         {
             return Err(RecordError::NoFolder { path: path.to_owned(), folder: folder.to_owned() });
         }
-        let file = File::create(path).map_err(|source| RecordError::Io {
-            path: path.to_owned(),
-            action: "create",
-            source,
-        })?;
-        Self::begin(Box::new(file), path, &start)
+        // Checked before opening: opening a pipe would wait for its other end.
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(RecordError::NotAFile { path: path.to_owned() });
+        }
+        let io_error = |source| RecordError::Io { path: path.to_owned(), action: "create", source };
+        // A link that leads nowhere yet is there already.
+        let is_new = std::fs::symlink_metadata(path).is_err();
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let file = file.map_err(io_error)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(RecordError::Locked { path: path.to_owned() }),
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(error)) => return Err(io_error(error)),
+        }
+        // Only now: what the file holds cannot change any more.
+        if !by_force && file.metadata().map_err(io_error)?.len() > 0 {
+            check_replaceable(path)?;
+        }
+        file.set_len(0).map_err(io_error)?;
+        let writer = Self::begin(Sink::File(file), path, &start);
+        match &writer {
+            // Nothing was there before, and half a header is of no use.
+            Err(_) if is_new => drop(std::fs::remove_file(path)),
+            // The name of the file has to last too.
+            Ok(_) if is_new => sync_folder(path),
+            _ => {}
+        }
+        writer
     }
 
     /// Starts a recording anywhere; errors call it by `name`.
     pub fn to_sink(sink: Box<dyn Write + Send>, name: &str, scene: &Scene) -> Result<Self, RecordError> {
         let path = Path::new(name);
-        Self::begin(sink, path, &encode_start(path, scene)?)
+        Self::begin(Sink::Other(sink), path, &encode_start(path, scene)?)
     }
 
-    fn begin(sink: Box<dyn Write + Send>, path: &Path, start: &[u8]) -> Result<Self, RecordError> {
+    fn begin(sink: Sink, path: &Path, start: &[u8]) -> Result<Self, RecordError> {
         let mut writer = RecordingWriter {
             path: path.to_owned(),
             sink,
@@ -61,6 +134,9 @@ impl RecordingWriter {
             frame_count: 0,
             pending: Vec::new(),
             pending_bytes: 0,
+            has_short_chunk: false,
+            is_uneven: false,
+            is_unsynced: false,
             broken: false,
         };
         writer.append(start)?;
@@ -80,18 +156,31 @@ impl RecordingWriter {
         let batch_is_full = self.pending.len() == FRAMES_PER_CHUNK_MAX
             || self.pending_bytes + bytes > Kind::Frames.free_bytes();
         if batch_is_full {
-            self.flush()?;
+            self.write_pending()?;
         }
         if self.broken {
             return Err(RecordError::Broken { path: self.path.clone() });
         }
+        self.is_uneven |= self.has_short_chunk;
         self.pending.push(frame.clone());
         self.pending_bytes += bytes;
         Ok(())
     }
 
-    /// Writes all pending frames. Frames compress better together, so flush about once a second, not after every frame.
+    /// Number of frames that a reader of the file finds in it.
+    pub fn frames_written(&self) -> u64 {
+        self.frame_count
+    }
+
+    /// Writes all pending frames and waits until they are on disk. Frames compress better together, so flush about once a
+    /// second, not after every frame.
     pub fn flush(&mut self) -> Result<(), RecordError> {
+        self.has_short_chunk |= !self.pending.is_empty() && self.pending.len() < FRAMES_PER_CHUNK_MAX;
+        self.write_pending()?;
+        self.sync()
+    }
+
+    fn write_pending(&mut self) -> Result<(), RecordError> {
         if self.pending.is_empty() {
             return Ok(());
         }
@@ -106,13 +195,31 @@ impl RecordingWriter {
     }
 
     /// Writes all pending frames and marks the recording as complete.
-    pub fn finish(mut self, summary: Summary) -> Result<(), RecordError> {
-        self.flush()?;
+    pub fn finish(mut self, summary: Summary) -> Result<Finished, RecordError> {
+        self.write_pending()?;
         let mut raw = Vec::with_capacity(25);
         raw.extend_from_slice(&self.frame_count.to_le_bytes());
         raw.extend_from_slice(&summary.digest.0.to_le_bytes());
         raw.push(u8::from(summary.interrupted));
-        self.append_chunk(Kind::End, 0, &raw)
+        self.append_chunk(Kind::End, 0, &raw)?;
+        self.sync()?;
+        let lock = match &self.sink {
+            Sink::File(file) => file.try_clone().ok(),
+            Sink::Other(_) => None,
+        };
+        Ok(Finished { is_uneven: self.is_uneven, _lock: lock })
+    }
+
+    /// Waits until what was written is on disk.
+    fn sync(&mut self) -> Result<(), RecordError> {
+        if self.broken || !self.is_unsynced {
+            return Ok(());
+        }
+        self.is_unsynced = false;
+        self.sink.sync().map_err(|source| {
+            self.broken = true;
+            self.io_error(source)
+        })
     }
 
     fn append_chunk(&mut self, kind: Kind, frames: u32, raw: &[u8]) -> Result<(), RecordError> {
@@ -124,10 +231,15 @@ impl RecordingWriter {
         if self.broken {
             return Err(RecordError::Broken { path: self.path.clone() });
         }
-        if let Err(source) = self.sink.write_all(bytes).and_then(|()| self.sink.flush()) {
+        if let Err(source) = self.sink.write_all(bytes) {
             self.broken = true;
+            if let Sink::File(file) = &self.sink {
+                // Half a chunk is of no use; a reader copes with it if it cannot be cut off.
+                let _ = file.set_len(self.offset);
+            }
             return Err(self.io_error(source));
         }
+        self.is_unsynced = true;
         self.offset += bytes.len() as u64;
         Ok(())
     }
@@ -144,10 +256,31 @@ impl Drop for RecordingWriter {
     }
 }
 
+/// Refuses to replace anything but a complete recording that this program can read.
+fn check_replaceable(path: &Path) -> Result<(), RecordError> {
+    let what = match Recording::open(path) {
+        Ok(mut recording) if recording.is_complete() => match recording.find_damage()? {
+            None => return Ok(()),
+            Some(offset) => format!("a recording, damaged at byte {offset}"),
+        },
+        Ok(recording) => format!("a recording, {}", recording.ending()),
+        Err(RecordError::NotARecording { .. }) => "not a recording".to_owned(),
+        Err(RecordError::Version { found, .. }) => format!("a recording of format version {found}"),
+        Err(RecordError::NoHeader { length, .. }) => format!("a recording, cut off after byte {length}"),
+        Err(RecordError::Damaged { offset, .. }) => format!("a recording, damaged at byte {offset}"),
+        Err(RecordError::Scene { .. }) => "a recording with a scene that is invalid".to_owned(),
+        Err(other) => return Err(other),
+    };
+    Err(RecordError::Exists { path: path.to_owned(), what })
+}
+
 /// The preamble and the header chunk, checked so that they can be read again.
 fn encode_start(path: &Path, scene: &Scene) -> Result<Vec<u8>, RecordError> {
     let io_error = |source| RecordError::Io { path: path.to_owned(), action: "write", source };
-    scene.validate().map_err(|source| RecordError::Scene { path: path.to_owned(), source })?;
+    scene
+        .validate()
+        .and_then(|_| counted::check(scene))
+        .map_err(|source| RecordError::Scene { path: path.to_owned(), source })?;
     let text = serde_json::to_vec(&Header::of(scene)).map_err(|error| io_error(error.into()))?;
     if text.len() > CHUNK_BYTES_MAX {
         return Err(too_large(path, "the scene".to_owned(), text.len()));

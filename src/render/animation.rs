@@ -82,7 +82,7 @@ impl Pace {
 
 /// Writes an animated GIF file that repeats for ever.
 pub struct GifWriter {
-    encoder: Encoder<BufWriter<File>>,
+    encoder: Encoder<BufWriter<Box<dyn Write + Send>>>,
     path: PathBuf,
     pace: Pace,
     width: u32,
@@ -105,7 +105,19 @@ impl GifWriter {
     pub fn create(path: &Path, width: u32, height: u32, pace: Pace) -> Result<Self, RenderError> {
         image::check_size(width, height)?;
         let file = File::create(path).map_err(|error| RenderError::file(path, error))?;
-        let mut encoder = Encoder::new(BufWriter::new(file), width as u16, height as u16, &[])
+        Self::to_sink(Box::new(file), path, width, height, pace)
+    }
+
+    /// Writes anywhere; errors call it by `path`.
+    pub fn to_sink(
+        sink: Box<dyn Write + Send>,
+        path: &Path,
+        width: u32,
+        height: u32,
+        pace: Pace,
+    ) -> Result<Self, RenderError> {
+        image::check_size(width, height)?;
+        let mut encoder = Encoder::new(BufWriter::new(sink), width as u16, height as u16, &[])
             .map_err(|error| RenderError::file(path, error))?;
         encoder.set_repeat(Repeat::Infinite).map_err(|error| RenderError::file(path, error))?;
         Ok(GifWriter { encoder, path: path.to_owned(), pace, width, height, last: None, shown: 0 })

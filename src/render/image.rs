@@ -67,7 +67,12 @@ impl Image {
     /// Writes a PNG file.
     pub fn write_png(&self, path: &Path) -> Result<(), RenderError> {
         let file = File::create(path).map_err(|error| RenderError::file(path, error))?;
-        let mut file = BufWriter::new(file);
+        self.write_png_to(file, path)
+    }
+
+    /// Writes a PNG file anywhere; errors call it by `path`.
+    pub fn write_png_to(&self, sink: impl Write, path: &Path) -> Result<(), RenderError> {
+        let mut file = BufWriter::new(sink);
         self.encode_png(&mut file).map_err(|error| RenderError::file(path, error))?;
         file.flush().map_err(|error| RenderError::file(path, error))
     }

@@ -33,6 +33,7 @@ use crate::base::ids::BodyId;
 use crate::physics::{Shape, World};
 use crate::scene::Scene;
 use crate::scene::colors;
+use crate::scene::suggest::shown;
 
 pub use animation::{GifWriter, Pace};
 pub use camera::Camera;
@@ -114,7 +115,7 @@ pub enum RenderError {
     #[error("animation: {0}")]
     Pace(String),
     /// A file cannot be written.
-    #[error("{}: {reason}", path.display())]
+    #[error("{}: {reason}", shown(path))]
     File {
         /// Path of the file.
         path: PathBuf,

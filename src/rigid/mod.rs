@@ -1,6 +1,7 @@
 //! Rigid bodies as the protocol's dynamics: the only module that knows both protocol and physics.
 
-mod cluster_contacts;
+mod crowd_log;
+mod entity_contacts;
 mod island_response;
 mod model;
 mod track_end;

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::base::aabb::Aabb;
 use crate::base::ids::BodyId;
@@ -14,11 +13,9 @@ use crate::physics::contact::ContactModel;
 use crate::physics::{BodyInput, Flight, InputKind, World, first_static_touch, first_touch};
 use crate::protocol::{BodyIndex, Cluster, Dynamics, Response, ResponseInput};
 use crate::rigid::Local;
-use crate::rigid::cluster_contacts::{self, Workspace};
+use crate::rigid::crowd_log::CrowdLog;
+use crate::rigid::entity_contacts::{self, Workspace};
 use crate::rigid::track_end::TrackEnd;
-
-/// Responses of clusters with at least this many bodies are counted for the watchdog. Not tuned.
-const WATCHED_BODIES_MIN: usize = 64;
 
 thread_local! {
     /// Scratch buffers. What survives a call changes no answer.
@@ -52,25 +49,20 @@ pub struct RigidModel {
     pub world: Arc<World>,
     /// Advances islands, if bodies are grouped into islands.
     pub islands: Option<Arc<IslandModel>>,
-    /// Ticks at which large clusters have responded to contacts, for the watchdog.
-    responded: Arc<AtomicU64>,
+    /// How many pairs touch at one tick.
+    pub(crate) crowds: Arc<CrowdLog>,
 }
 
 impl RigidModel {
     /// Bodies that are all treated one by one.
     pub fn new(world: Arc<World>) -> Self {
-        RigidModel { world, islands: None, responded: Arc::default() }
+        let crowds = Arc::new(CrowdLog::new(world.bodies.len()));
+        RigidModel { world, islands: None, crowds }
     }
 
     /// The same, with islands.
     pub fn with_islands(self, islands: Option<Arc<IslandModel>>) -> Self {
         RigidModel { islands, ..self }
-    }
-
-    /// How often any large cluster has responded to contacts at a tick. Grows as long as responses are computed, however slow
-    /// the machine is.
-    pub fn ticks_responded(&self) -> u64 {
-        self.responded.load(Relaxed)
     }
 }
 
@@ -97,10 +89,6 @@ impl Dynamics for RigidModel {
         cache.rename_bodies(rename);
     }
 
-    fn rename_in_input(input: &mut BodyInput, rename: &mut dyn FnMut(BodyIndex) -> BodyIndex) {
-        input.body = rename(input.body);
-    }
-
     fn radius(&self, body: BodyIndex) -> f64 {
         self.world.bodies[body as usize].radius + self.world.rule.broad_margin_m
     }
@@ -111,29 +99,8 @@ impl Dynamics for RigidModel {
             .grown(self.world.rule.broad_margin_m)
     }
 
-    fn first_own_touch(&self, cluster: &[(BodyIndex, Flight)], from: Tick, to: Tick) -> Option<Tick> {
-        let mut earliest = Earliest { from, to: Some(to), found: None };
-        for (body, flight) in cluster {
-            let body = &self.world.bodies[*body as usize];
-            earliest.look(|last| first_static_touch(&self.world, (body, flight), from, last));
-        }
-        let of = |at: usize| (&self.world.bodies[cluster[at].0 as usize], &cluster[at].1);
-        if cluster.len() <= cluster_contacts::SMALL_CLUSTER {
-            for a in 0..cluster.len() {
-                for b in a + 1..cluster.len() {
-                    earliest.look(|last| first_touch(&self.world, of(a), of(b), from, last));
-                }
-            }
-            return earliest.found;
-        }
-        let bounds: Vec<Aabb> =
-            cluster.iter().map(|(body, flight)| self.bounds(*body, flight, from, to)).collect();
-        with_workspace(|space| {
-            for &(a, b) in space.neighbours.within(&bounds) {
-                earliest.look(|last| first_touch(&self.world, of(a as usize), of(b as usize), from, last));
-            }
-        });
-        earliest.found
+    fn first_own_touch(&self, body: BodyIndex, flight: &Flight, from: Tick, to: Tick) -> Option<Tick> {
+        first_static_touch(&self.world, (&self.world.bodies[body as usize], flight), from, to)
     }
 
     fn first_touch(
@@ -149,12 +116,7 @@ impl Dynamics for RigidModel {
     }
 
     fn respond(&self, tick: Tick, input: &ResponseInput<RigidModel>) -> Response<RigidModel> {
-        // Only the response of a large cluster can take long; for small ones a shared counter would cost more than it
-        // tells.
-        if input.cluster.len() >= WATCHED_BODIES_MIN {
-            self.responded.fetch_add(1, Relaxed);
-        }
-        with_workspace(|space| cluster_contacts::respond(self, tick, input, space))
+        with_workspace(|space| entity_contacts::respond(self, tick, input, space))
     }
 
     fn target(input: &BodyInput) -> BodyIndex {
@@ -191,23 +153,5 @@ impl Dynamics for RigidModel {
             changed.push((*body, flight));
         }
         changed
-    }
-}
-
-/// The earliest of several ticks, each searched for only below the earliest found so far.
-struct Earliest {
-    from: Tick,
-    /// The last tick that is still of interest.
-    to: Option<Tick>,
-    found: Option<Tick>,
-}
-
-impl Earliest {
-    fn look(&mut self, first_until: impl FnOnce(Tick) -> Option<Tick>) {
-        let Some(last) = self.to.filter(|last| *last >= self.from) else { return };
-        if let Some(tick) = first_until(last) {
-            self.found = Some(tick);
-            self.to = tick.checked_sub(1);
-        }
     }
 }

@@ -1,25 +1,16 @@
-//! How densely the bodies of a scene lie at its start. It decides the width of the table's cells, and whether the bodies
-//! begin as one cluster: speed only, never the result. `docs/heuristics.md` says what was measured.
+//! How densely the bodies of a scene lie at its start. It decides the width of the table's cells: speed only, never the
+//! result. `docs/heuristics.md` says what was measured.
 
 use crate::base::math::Vec3;
 use crate::physics::BodyDef;
 
-/// The widest cells, in diameters of the typical body.
-pub(super) const WIDEST: f64 = 8.0;
 /// Widths that are tried, in diameters of the typical body, widest first.
-const SCALES: [f64; 8] = [WIDEST, 6.0, 5.0, 4.0, 3.2, 2.5, 2.0, 1.6];
+const SCALES: [f64; 8] = [8.0, 6.0, 5.0, 4.0, 3.2, 2.5, 2.0, 1.6];
 /// The width where all of those are too crowded, in diameters of the typical body.
 const NARROWEST: f64 = 1.25;
 /// Cells are too wide if a body shares its cell with more bodies than this on average. Measured: skipping an entry of a
 /// cell takes 1 to 2 ns, another cell 100 ns.
 const CROWDED: f64 = 32.0;
-/// A scene is dense if a cell of two diameters holds this many bodies on average, as seen by a body: every body will be in
-/// contact soon. No figures were kept.
-const DENSE: f64 = 3.0;
-/// On this many cores or fewer, one cluster is cheaper than many clusters in contact even in less dense scenes.
-const FEW_CORES: usize = 2;
-/// The same as [`DENSE`] for few cores, in cells of four diameters. No figures were kept.
-const DENSE_FOR_FEW: f64 = 5.0;
 /// The density is estimated from this many bodies. Not tuned.
 const SAMPLE: usize = 1 << 14;
 
@@ -37,11 +28,6 @@ impl<'a> Density<'a> {
         let mut radii: Vec<f64> = bodies.iter().map(|body| body.radius).collect();
         radii.sort_unstable_by(f64::total_cmp);
         Density { bodies, typical_radius: radii.get(radii.len() / 2).copied().unwrap_or(0.5) }
-    }
-
-    /// Whether the bodies should begin as one cluster.
-    pub fn is_dense(&self, cores: usize) -> bool {
-        self.occupancy(2.0) >= DENSE || cores <= FEW_CORES && self.occupancy(4.0) >= DENSE_FOR_FEW
     }
 
     /// The width of cells that suits the scene, in diameters of the typical body. The wider they are, the fewer cells a

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::base::ids::BodyId;
 use crate::base::time::Tick;
+use crate::physics::collision::crowd::Crowd;
 use crate::scene::SceneError;
 
 /// Why a run could not be finished.
@@ -22,10 +23,18 @@ pub enum RunError {
         /// What usually helps.
         hint: &'static str,
     },
+    /// More bodies are in one place than there is memory for.
+    #[error("at tick {tick} {crowd}; keep bodies apart, make them smaller, or use fewer")]
+    Crowded {
+        /// The tick at which they touch.
+        tick: Tick,
+        /// Which bodies, and how many pairs.
+        crowd: Crowd,
+    },
     /// A handler panicked: a fault of the program, not of the scene.
     #[error("{body} at tick {tick} caused an internal error: {text}")]
     Panicked {
-        /// The body of the handler that panicked, or the first of its cluster.
+        /// The body of the handler that panicked, or the first of its island.
         body: BodyId,
         /// The local virtual time of its entity.
         tick: Tick,
@@ -57,6 +66,17 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Nothing runs and nothing is on its way before the last tick; `behind` describes entities, the farthest behind first.
+    pub(crate) fn stalled<'a>(last_tick: Tick, behind: impl Iterator<Item = &'a str>) -> Self {
+        let behind: Vec<&str> = behind.collect();
+        let behind = if behind.is_empty() { "every entity is done".to_owned() } else { behind.join("; ") };
+        RunError::Stalled(format!("no message is on its way, and tick {last_tick} is not reached: {behind}"))
+    }
+
+    pub(crate) fn no_thread(reason: impl std::fmt::Display) -> Self {
+        RunError::NoThread(reason.to_string())
+    }
+
     pub(crate) fn not_finite(body: BodyId, tick: Tick) -> Self {
         let hint = "shorten the tick (ticks_per_second) or look for extreme masses and speeds";
         RunError::NotFinite { body, tick, hint }

@@ -44,7 +44,7 @@ impl IslandEpochs {
             let to = island.map_or(EntityId(body), |island| self.entity_of(island));
             (body, to)
         });
-        let islands = change.members.into_iter().map(|(island, cluster)| (self.entity_of(island), cluster));
+        let islands = change.members.into_iter().map(|(island, bodies)| (self.entity_of(island), bodies));
         MembershipChange { moves: moves.collect(), islands: islands.collect() }
     }
 

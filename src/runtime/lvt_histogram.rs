@@ -45,8 +45,8 @@ impl Clone for LvtHistogram {
 }
 
 impl LvtHistogram {
-    /// A histogram of `entities` LVTs at tick 0. No LVT will ever be more than `window_ticks` above the lowest, and GVT
-    /// stays `history_ticks` below the lowest.
+    /// A histogram of `entities` LVTs at tick 0. No LVT will ever be more than `window_ticks` above the lowest, or one more
+    /// for a spawned entity, and GVT stays `history_ticks` below the lowest.
     pub fn new(entities: u32, window_ticks: u64, history_ticks: u64, last_tick: Tick) -> Self {
         let len = (window_ticks + history_ticks + 2).next_power_of_two() as usize;
         let slots: Box<[AtomicU32]> = (0..len).map(|_| AtomicU32::new(0)).collect();

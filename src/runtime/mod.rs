@@ -3,7 +3,6 @@
 
 pub(crate) mod affinity;
 pub(crate) mod density;
-pub mod directory;
 pub mod error;
 pub mod flight_log;
 pub mod inputs;
@@ -15,6 +14,5 @@ pub(crate) mod network;
 pub mod shared;
 pub mod shared_tvht;
 pub mod stats;
-pub mod task_graph;
 pub mod throttle;
 pub mod trace;

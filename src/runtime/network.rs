@@ -3,7 +3,7 @@
 //!
 //! Actors are started and addressed above this layer; here they are behind [`Transport`].
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use crossbeam::channel::Sender;
 use crate::base::ids::BodyId;
 use crate::base::sync::lock;
 use crate::base::time::Tick;
+use crate::physics::collision::crowd::Crowd;
 use crate::protocol::{
     Context, Entity, EntityId, Message, Plan, Stats, TableRequest, TableWrite, VirtualTimes, WriteResult,
 };
@@ -21,10 +22,10 @@ use crate::runtime::inputs::{InputError, InputSink, QueuedInput};
 use crate::runtime::lvt_waiters::LvtWaiters;
 use crate::runtime::shared::{Shared, is_spawn};
 use crate::runtime::stats::{CoreCounters, GvtStats};
-use crate::runtime::task_graph::GraphRecorder;
 use crate::runtime::trace::{Phase, Tracer};
 
-/// How actors reach each other. Messages from one actor to another arrive in the order they were sent.
+/// How actors reach each other. Messages from one actor to another arrive in the order they were sent. Every message is
+/// counted before it is sent: [`Network::sending`], [`Network::sending_from_outside`].
 pub(crate) trait Transport: Send + Sync {
     /// A message from one entity to another.
     fn deliver(&self, from: EntityId, to: EntityId, message: Message<RigidModel>);
@@ -51,6 +52,8 @@ pub(crate) trait Transport: Send + Sync {
 pub(crate) enum Failure {
     /// A handler panicked.
     Panic { body: BodyId, tick: Tick, text: String },
+    /// Too many bodies are in one place.
+    Crowded { tick: Tick, crowd: Crowd },
 }
 
 /// Notices to the thread that commits frames.
@@ -62,12 +65,11 @@ pub(crate) enum Notice {
 }
 
 /// At most this many of the entities that are farthest behind are described when a run stalls.
-const BEHIND_MAX: usize = 12;
+pub(crate) const BEHIND_MAX: usize = 12;
 
 /// Statistics of several entities, and a description of those that are farthest behind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EntityReport {
-    pub entities: usize,
     pub stats: Stats,
     pub behind: Vec<(Tick, String)>,
 }
@@ -75,7 +77,6 @@ pub(crate) struct EntityReport {
 impl EntityReport {
     /// Adds one entity; `behind` is its LVT and a description, if it is not done.
     pub fn note(&mut self, stats: &Stats, behind: Option<(Tick, String)>) {
-        self.entities += 1;
         self.stats.add(stats);
         self.behind.extend(behind);
         if self.behind.len() > 2 * BEHIND_MAX {
@@ -85,7 +86,6 @@ impl EntityReport {
 
     /// Adds the entities of another report.
     pub fn add(&mut self, other: &EntityReport) {
-        self.entities += other.entities;
         self.stats.add(&other.stats);
         self.behind.extend(other.behind.iter().cloned());
         self.keep_farthest();
@@ -116,7 +116,11 @@ pub(crate) struct Network {
     /// Entities that are not done, plus inputs that have not arrived, plus one while a receiver of frames may still give
     /// inputs.
     unfinished: AtomicU32,
-    /// Whether all entities of the start can be reached.
+    /// Messages sent by threads that are no arbiters, and inputs that are about to be.
+    sent_from_outside: AtomicU64,
+    /// Those among them that were not sent after all.
+    withdrawn: AtomicU64,
+    /// Whether all entities of the start can be reached, and have been polled.
     started: AtomicBool,
     /// Whether handlers should do nothing any more.
     ending: AtomicBool,
@@ -140,6 +144,8 @@ impl Network {
             transport: OnceLock::new(),
             notices,
             unfinished: AtomicU32::new(unfinished),
+            sent_from_outside: AtomicU64::new(0),
+            withdrawn: AtomicU64::new(0),
             started: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -151,13 +157,30 @@ impl Network {
         assert!(self.transport.set(transport).is_ok(), "invariant: a network is connected once");
     }
 
-    /// Admits inputs from now on.
+    /// All entities have been polled: admits inputs from now on.
     pub fn start(&self) {
         self.started.store(true, SeqCst);
     }
 
+    /// Counts a message that an actor of this arbiter sends, and returns what sends it.
+    pub fn sending(&self, arbiter: usize) -> &dyn Transport {
+        self.counters(arbiter).sends();
+        self.transport()
+    }
+
+    /// Counts messages that any other thread sends, and returns what sends them.
+    pub fn sending_from_outside(&self, messages: usize) -> &dyn Transport {
+        self.sent_from_outside.fetch_add(messages as u64, SeqCst);
+        self.transport()
+    }
+
+    /// A message that was counted is not sent after all.
+    pub fn withdraw(&self) {
+        self.withdrawn.fetch_add(1, SeqCst);
+    }
+
     /// How actors reach each other.
-    pub fn transport(&self) -> &dyn Transport {
+    fn transport(&self) -> &dyn Transport {
         &**self.transport.get().expect("invariant: actors are connected before anything is sent")
     }
 
@@ -190,9 +213,10 @@ impl Network {
         lock(&self.failure).is_none() && self.unfinished.load(SeqCst) == 0
     }
 
-    /// Writes a plan into the table. `None` if the reply will come as a message.
+    /// Writes a plan of an entity on this arbiter into the table. `None` if the reply will come as a message.
     pub fn write(
         &self,
+        arbiter: usize,
         plan: Plan<RigidModel>,
         gvt: Tick,
     ) -> Option<(Plan<RigidModel>, WriteResult<RigidModel>)> {
@@ -202,7 +226,7 @@ impl Network {
         }
         let request = TableRequest::new(TableWrite::new(grid, model, plan, gvt));
         match request.wants() {
-            Some(bucket) => self.transport().request(bucket, request),
+            Some(bucket) => self.sending(arbiter).request(bucket, request),
             // An entity without bodies passes no cell.
             None => return Some(request.finish()),
         }
@@ -236,11 +260,6 @@ impl Network {
         Some(tracer.end(tracer.frames_row(), phase, None, gvt, since?))
     }
 
-    /// The recorder of the task graph, if it is recorded.
-    pub fn graph(&self) -> Option<&GraphRecorder> {
-        self.tracer.as_ref().and_then(|tracer| tracer.graph())
-    }
-
     /// Registers an entity that waits for the lowest LVT to reach `tick`. `false` if it has: the time is read again
     /// after registering, so that no wake-up is lost.
     pub fn wait(&self, arbiter: usize, id: EntityId, tick: Tick) -> bool {
@@ -258,10 +277,7 @@ impl Network {
             let woken = slot.waiters.reached(lvt_min);
             if !woken.is_empty() {
                 self.gvt_stats.woke(woken.len());
-                if let Some(graph) = self.graph() {
-                    graph.woke(&woken, lvt_min);
-                }
-                self.transport().wake(arbiter, woken);
+                self.sending_from_outside(woken.len()).wake(arbiter, woken);
             }
         }
     }
@@ -284,10 +300,23 @@ impl Network {
         lock(&self.slots[arbiter].report).note(stats, behind);
     }
 
-    /// Work done so far, for the watchdog: it grows as long as anything is computed.
-    pub fn work_done(&self) -> u64 {
-        let handled: u64 = self.slots.iter().map(|slot| slot.counters.handled()).sum();
-        handled + self.shared.model.ticks_responded()
+    /// The number of messages sent so far, if every one of them has been handled: then no handler runs, no message is on
+    /// its way, and nothing will happen unless something comes from outside. `None` if that is not so, or not certain.
+    ///
+    /// A message is counted as sent before it leaves, and as handled after its handler has returned and so after
+    /// everything that the handler sent was counted. What was handled is read first. So every message that is seen as
+    /// handled is seen as sent, and so is everything that its handler sent. If both numbers are the same, then all that
+    /// were seen as sent were seen as handled; what they sent is among them, and there are no others.
+    pub fn quiet(&self) -> Option<u64> {
+        if !self.started.load(SeqCst) {
+            return None;
+        }
+        let sum = |count: fn(&CoreCounters) -> u64| -> u64 {
+            self.slots.iter().map(|slot| count(&slot.counters)).sum()
+        };
+        let handled = self.withdrawn.load(SeqCst) + sum(CoreCounters::handled);
+        let sent = self.sent_from_outside.load(SeqCst) + sum(CoreCounters::sent);
+        (sent == handled).then_some(sent)
     }
 }
 
@@ -296,7 +325,7 @@ pub(crate) struct NetworkInputs(pub Arc<Network>);
 
 impl InputSink for NetworkInputs {
     fn pin(&self, tick: Tick) -> Result<Tick, InputError> {
-        let Network { shared, unfinished, started, .. } = &*self.0;
+        let Network { shared, unfinished, started, sent_from_outside, .. } = &*self.0;
         // Inputs may come before the actors have started.
         while !started.load(SeqCst) && !self.0.is_ending() {
             thread::sleep(Duration::from_micros(100));
@@ -306,9 +335,12 @@ impl InputSink for NetworkInputs {
         if self.0.is_ending() || unfinished.fetch_update(SeqCst, SeqCst, one_more).is_err() {
             return Err(InputError::Over);
         }
+        // From before it pins GVT until it has been handled: a run is not stalled that waits for it.
+        sent_from_outside.fetch_add(1, SeqCst);
         let pinned = shared.gvt.pin(tick);
         self.0.advance();
         pinned.map_err(|gvt| {
+            self.0.withdraw();
             self.0.one_done();
             InputError::Committed { tick, gvt }
         })

@@ -43,7 +43,7 @@ impl<D: Dynamics> SharedTable<D> {
     }
 
     /// Drops entries below `gvt` and entries that have been cut away, in all buckets. Writes drop them only where they
-    /// pass, and every entry keeps the flights of its whole cluster alive.
+    /// pass, and every entry keeps the flights of its track alive.
     pub fn sweep(&self, gvt: Tick) {
         self.buckets.iter().for_each(|bucket| lock(bucket).sweep(gvt));
     }

@@ -5,7 +5,7 @@
 //! writes; what is expensive to find out is sampled rarely.
 
 use std::mem::size_of;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -121,7 +121,8 @@ pub struct MemoryUse {
     pub log_bytes: u64,
 }
 
-/// A number that one thread adds to and others may read.
+/// A number that one thread adds to and others may read. A thread that reads it sees everything that its owner did
+/// before it added.
 #[derive(Default)]
 struct Count(AtomicU64);
 
@@ -129,11 +130,11 @@ impl Count {
     /// Only ever called by the one thread that owns it: no locked instruction is needed.
     #[inline]
     fn add(&self, more: u64) {
-        self.0.store(self.0.load(Relaxed).wrapping_add(more), Relaxed);
+        self.0.store(self.0.load(Relaxed).wrapping_add(more), Release);
     }
 
     fn get(&self) -> u64 {
-        self.0.load(Relaxed)
+        self.0.load(Acquire)
     }
 
     fn halve(&self) {
@@ -159,6 +160,9 @@ pub(crate) struct CoreCounters {
     table_requests: Count,
     unlocks: Count,
     table_replies: Count,
+    /// Messages that its thread has sent, counted before they leave.
+    sent: Count,
+    /// Messages that have been handled, to the return of their handlers.
     handled: Count,
     steps: Count,
     /// Sum over all steps of the ticks from GVT to their end.
@@ -172,9 +176,18 @@ pub(crate) struct CoreCounters {
 }
 
 impl CoreCounters {
-    /// A message of another entity was handled.
-    pub fn message_handled<D: Dynamics>(&self, message: &Message<D>) {
+    /// A message is about to be sent.
+    pub fn sends(&self) {
+        self.sent.add(1);
+    }
+
+    /// The handler of a message has returned, whatever it was.
+    pub fn has_handled(&self) {
         self.handled.add(1);
+    }
+
+    /// A message of another entity has arrived.
+    pub fn message_arrived<D: Dynamics>(&self, message: &Message<D>) {
         match message {
             Message::Event { .. } => self.events.add(1),
             Message::Antievent { .. } => self.antievents.add(1),
@@ -184,31 +197,23 @@ impl CoreCounters {
         }
     }
 
-    /// A request to poll, or an input, was handled.
-    pub fn poll_handled(&self) {
-        self.handled.add(1);
-    }
-
     /// An entity has sent itself a request to poll.
     pub fn self_stepped(&self) {
         self.self_steps.add(1);
     }
 
-    /// A reply of the table was handled.
+    /// A reply of the table has arrived.
     pub fn table_replied(&self) {
-        self.handled.add(1);
         self.table_replies.add(1);
     }
 
-    /// A bucket has handled a table request.
+    /// A table request has arrived at a bucket.
     pub fn table_requested(&self) {
-        self.handled.add(1);
         self.table_requests.add(1);
     }
 
-    /// A bucket has handled an unlock.
+    /// An unlock has arrived at a bucket.
     pub fn unlock(&self) {
-        self.handled.add(1);
         self.unlocks.add(1);
     }
 
@@ -259,9 +264,14 @@ impl CoreCounters {
         counters
     }
 
-    /// Number of messages handled so far.
+    /// Number of messages that have been handled, to the return of their handlers.
     pub fn handled(&self) -> u64 {
         self.handled.get()
+    }
+
+    /// Number of messages sent.
+    pub fn sent(&self) -> u64 {
+        self.sent.get()
     }
 }
 

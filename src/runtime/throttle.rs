@@ -46,14 +46,8 @@ mod tests {
 
     #[test]
     fn the_window_shrinks_while_histories_are_too_large() {
-        let widest = Limits {
-            window: 60,
-            contact_window: None,
-            stride_min: 45,
-            adaptive: true,
-            last_tick: 1000,
-            alone_until: 1000,
-        };
+        let widest =
+            Limits { window: 60, contact_window: None, stride_min: 45, adaptive: true, last_tick: 1000 };
         let throttle = Throttle::new(widest, 1000);
         let heavy = CoreCounters::with_history_bytes(2000);
         let fair = CoreCounters::with_history_bytes(800);

@@ -12,12 +12,11 @@ use crate::base::ids::BodyId;
 use crate::base::sync::lock;
 use crate::base::time::Tick;
 use crate::protocol::{Dynamics, EntityId, Message};
-use crate::runtime::task_graph::GraphRecorder;
 
 /// Kinds of work of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// An entity plans its next flight: its time of impact with static geometry and within the cluster, and fossil
+    /// An entity plans its next flight: its time of impact with static geometry, and fossil
     /// collection of its history.
     Step,
     /// The same, and a response to contacts.
@@ -162,8 +161,6 @@ pub struct Tracer {
     strips: OnceLock<Box<[Mutex<Strip>]>>,
     /// The first body of every entity.
     bodies: OnceLock<Box<[BodyId]>>,
-    /// The recorder of the task graph, if it is recorded as well.
-    graph: Option<GraphRecorder>,
 }
 
 impl Tracer {
@@ -174,27 +171,13 @@ impl Tracer {
             slices_max: slices_max.max(1),
             strips: OnceLock::new(),
             bodies: OnceLock::new(),
-            graph: None,
         }
-    }
-
-    /// The same, and the task graph is recorded too. For runs on one core.
-    pub fn with_graph(slices_max: usize, graph: GraphRecorder) -> Self {
-        Tracer { graph: Some(graph), ..Tracer::new(slices_max) }
-    }
-
-    /// The recorder of the task graph, if there is one.
-    pub fn graph(&self) -> Option<&GraphRecorder> {
-        self.graph.as_ref()
     }
 
     /// Prepares for a run. A second run with the same tracer adds to the first, if it has no more cores.
     pub(crate) fn begin(&self, cores: usize, bodies: impl Iterator<Item = BodyId>) {
         self.strips.get_or_init(|| (0..=cores).map(|_| Mutex::default()).collect());
-        let bodies = self.bodies.get_or_init(|| bodies.collect());
-        if let Some(graph) = &self.graph {
-            graph.begin(bodies.len());
-        }
+        self.bodies.get_or_init(|| bodies.collect());
     }
 
     /// The time now.

@@ -1,9 +1,9 @@
 //! Settings of a scenario: numbers, seeds and parameters, read and checked.
 
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 
 use super::Scenario;
+use crate::base::number::whole;
 use crate::scene::SceneError;
 use crate::scene::suggest::{excerpt, listed};
 
@@ -43,7 +43,8 @@ impl<'a> Settings<'a> {
     /// A parameter that is a whole number within a range.
     pub(super) fn whole(&self, parameter: &str, range: RangeInclusive<u32>) -> Result<u32, SceneError> {
         let text = self.text(parameter);
-        text.parse().ok().filter(|number| range.contains(number)).ok_or_else(|| {
+        let number = whole(text).and_then(|number| u32::try_from(number).ok());
+        number.filter(|number| range.contains(number)).ok_or_else(|| {
             let fix = format!("use a whole number from {} to {}", range.start(), range.end());
             SceneError::new(parameter, format!("is `{}`", excerpt(text)), fix)
         })
@@ -67,8 +68,8 @@ impl<'a> Settings<'a> {
 }
 
 /// A whole number that is set by name.
-pub(super) fn whole_number<T: FromStr>(name: &str, value: &str) -> Result<T, SceneError> {
-    value.trim().parse().map_err(|_| {
+pub(super) fn whole_number<T: TryFrom<u64>>(name: &str, value: &str) -> Result<T, SceneError> {
+    whole(value).and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
         SceneError::new(
             name,
             format!("is `{}`", excerpt(value)),

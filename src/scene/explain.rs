@@ -3,6 +3,7 @@
 use serde_path_to_error::{Path, Segment};
 
 use crate::scene::SceneError;
+use crate::scene::counted;
 use crate::scene::suggest::{excerpt, suggest};
 
 /// Explains why the value at `path` was rejected with `message`; `line` is its line, if known.
@@ -114,6 +115,9 @@ fn misplaced_key(field: &FieldPath, message: &str) -> Option<SceneError> {
 
 /// A value of the wrong type, length or range.
 fn wrong_value(field: &FieldPath, message: &str) -> SceneError {
+    if message == counted::problem() {
+        return SceneError::new(field.or_scene(), message, "make the scene smaller");
+    }
     SceneError::new(field.or_scene(), plain_words(message), hint(&field.last_name))
 }
 

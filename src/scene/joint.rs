@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::scene::counted;
 use crate::scene::suggest::excerpt;
 
 /// How a scene names a body or a static object: by name, or a body by its id.
@@ -130,6 +131,7 @@ impl Joint {
 #[serde(deny_unknown_fields)]
 pub struct Part {
     /// Names or ids of the bodies.
+    #[serde(deserialize_with = "counted::list")]
     pub bodies: Vec<BodyRef>,
 }
 

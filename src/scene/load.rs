@@ -8,14 +8,16 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
+use crate::scene::counted::limited;
 use crate::scene::explain::{explain, hint};
 use crate::scene::obj::{ObjMesh, read_obj};
 use crate::scene::overlong::overlong_in;
 use crate::scene::suggest::excerpt;
+use crate::scene::toml_size::check_keys;
 use crate::scene::{MESH_TRIANGLES_MAX, MESH_VERTICES_MAX, Scene, SceneError, Shape};
 
-/// Longer TOML texts are rejected: reading them takes up to eighty times their size in memory.
-const TOML_BYTES_MAX: u64 = 64 << 20;
+/// Longer TOML texts are rejected: reading them takes some forty times their size in memory, and up to 130 times.
+const TOML_BYTES_MAX: u64 = 16 << 20;
 /// Longer JSON texts are rejected.
 const JSON_BYTES_MAX: u64 = 256 << 20;
 /// Larger mesh files are rejected.
@@ -24,7 +26,7 @@ const OBJ_BYTES_MAX: u64 = 256 << 20;
 /// The two written forms of a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SceneFormat {
-    /// TOML, made to be written by hand. At most 64 MiB.
+    /// TOML, made to be written by hand. At most 16 MiB.
     Toml,
     /// JSON, made to be written by programs. At most 256 MiB.
     Json,
@@ -40,20 +42,38 @@ impl SceneFormat {
     }
 }
 
+/// Where the mesh files that a scene names may be. Links are followed before this is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MeshRoot<'a> {
+    /// In the folder of the scene file, or below it.
+    #[default]
+    SceneFolder,
+    /// In this folder, or below it.
+    Folder(&'a Path),
+    /// Anywhere. Only for scenes that are trusted.
+    Anywhere,
+}
+
 /// Reads a scene from text. Meshes in files are not resolved, and nothing is validated.
 pub fn parse(text: &str, format: SceneFormat) -> Result<Scene, SceneError> {
     if text.len() as u64 > format.bytes_max() {
         return Err(too_large("scene".to_owned(), format.bytes_max()));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    match format {
+    limited(|| match format {
         SceneFormat::Toml => parse_toml(text),
         SceneFormat::Json => parse_json(text),
-    }
+    })
 }
 
-/// Reads a scene file (`.toml` or `.json`) and the mesh files it names, and validates the result.
+/// Reads a scene file (`.toml` or `.json`) and the mesh files it names, which must be in its folder or below; validates
+/// the result.
 pub fn load(path: &Path) -> Result<Scene, SceneError> {
+    load_within(path, MeshRoot::SceneFolder)
+}
+
+/// Like [`load`], with mesh files from elsewhere. Their names are relative to the scene's folder all the same.
+pub fn load_within(path: &Path, root: MeshRoot) -> Result<Scene, SceneError> {
     let shown = excerpt(&path.display().to_string());
     let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
     let format = match extension.as_deref() {
@@ -63,17 +83,39 @@ pub fn load(path: &Path) -> Result<Scene, SceneError> {
     };
     let bytes = read_limited(path, format.bytes_max())
         .map_err(|reason| reason.about(shown.clone(), "check the name of the scene file"))?;
+    scene_of(bytes, format, &shown, path.parent().unwrap_or(Path::new("")), root)
+}
+
+/// Reads a scene from a stream, and the mesh files it names, as if it were a file in `folder`; validates the result. A text
+/// that begins with a brace is JSON, any other TOML.
+pub fn read(input: impl Read, folder: &Path, root: MeshRoot) -> Result<Scene, SceneError> {
+    const SHOWN: &str = "scene";
+    let bytes = read_at_most(input, JSON_BYTES_MAX)
+        .map_err(|reason| reason.about(SHOWN.to_owned(), "write a scene into the pipe"))?;
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    let format = if first == Some(&b'{') { SceneFormat::Json } else { SceneFormat::Toml };
+    scene_of(bytes, format, SHOWN, folder, root)
+}
+
+fn scene_of(
+    bytes: Vec<u8>,
+    format: SceneFormat,
+    shown: &str,
+    folder: &Path,
+    root: MeshRoot,
+) -> Result<Scene, SceneError> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         SceneError::new(shown, format!("is not UTF-8 text (byte {offset})"), "save it as UTF-8")
     })?;
     let mut scene = parse(&text, format)?;
-    read_meshes(&mut scene, path.parent().unwrap_or(Path::new("")))?;
+    read_meshes(&mut scene, folder, root)?;
     scene.validate()?;
     Ok(scene)
 }
 
 fn parse_toml(text: &str) -> Result<Scene, SceneError> {
+    check_keys(text)?;
     let line_at = |offset: usize| 1 + text.bytes().take(offset).filter(|b| *b == b'\n').count();
     let table = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or("scene".to_owned(), |span| format!("line {}", line_at(span.start)));
@@ -124,7 +166,7 @@ fn json_message(error: &serde_json::Error) -> String {
 }
 
 /// Reads every mesh that a static object names as a file, and replaces the name by its triangles.
-fn read_meshes(scene: &mut Scene, folder: &Path) -> Result<(), SceneError> {
+fn read_meshes(scene: &mut Scene, folder: &Path, root: MeshRoot) -> Result<(), SceneError> {
     // One file may be used by many objects: it is read once, and the sum of what it becomes is limited.
     let mut read: BTreeMap<PathBuf, ObjMesh> = BTreeMap::new();
     let (mut vertices_left, mut triangles_left) = (MESH_VERTICES_MAX, MESH_TRIANGLES_MAX);
@@ -137,7 +179,7 @@ fn read_meshes(scene: &mut Scene, folder: &Path) -> Result<(), SceneError> {
         let field = format!("static[{index}].shape.mesh.file");
         let path = folder.join(name);
         if !read.contains_key(&path) {
-            read.insert(path.clone(), read_mesh(&path, &field)?);
+            read.insert(path.clone(), read_mesh(&path, &field, root.folder(folder))?);
         }
         let mesh = &read[&path];
         let fits = mesh.vertices.len() <= vertices_left && mesh.triangles.len() <= triangles_left;
@@ -156,13 +198,40 @@ fn read_meshes(scene: &mut Scene, folder: &Path) -> Result<(), SceneError> {
     Ok(())
 }
 
-fn read_mesh(path: &Path, field: &str) -> Result<ObjMesh, SceneError> {
+impl<'a> MeshRoot<'a> {
+    /// The folder that mesh files must be in, if any.
+    fn folder(self, scene_folder: &'a Path) -> Option<&'a Path> {
+        let folder = match self {
+            MeshRoot::SceneFolder => scene_folder,
+            MeshRoot::Folder(folder) => folder,
+            MeshRoot::Anywhere => return None,
+        };
+        Some(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+    }
+}
+
+/// Whether a file is in a folder or below it, links followed.
+fn is_within(path: &Path, folder: &Path) -> Result<bool, Unreadable> {
+    let [file, folder] = [path, folder].map(|path| path.canonicalize().map_err(Unreadable::Io));
+    Ok(file?.starts_with(folder?))
+}
+
+fn read_mesh(path: &Path, field: &str, root: Option<&Path>) -> Result<ObjMesh, SceneError> {
     let shown = excerpt(&path.display().to_string());
-    let bytes = read_limited(path, OBJ_BYTES_MAX).map_err(|reason| {
+    let unreadable = |reason: Unreadable| {
         let mut error = reason.about(field.to_owned(), "name an OBJ file relative to the scene file");
         error.problem = format!("{shown} {}", error.problem);
         error
-    })?;
+    };
+    if let Some(folder) = root
+        && !is_within(path, folder).map_err(unreadable)?
+    {
+        let problem = format!("{shown} is outside the folder of the scene");
+        let fix =
+            "move it there, or give `--allow-paths` (library: `MeshRoot::Anywhere`) if the scene is trusted";
+        return Err(SceneError::new(field, problem, fix));
+    }
+    let bytes = read_limited(path, OBJ_BYTES_MAX).map_err(unreadable)?;
     // Only numbers matter; comments in an old encoding do no harm.
     let text = String::from_utf8_lossy(&bytes);
     read_obj(&text).map_err(|error| {
@@ -191,12 +260,11 @@ impl Unreadable {
 }
 
 fn too_large(field: String, bytes_max: u64) -> SceneError {
-    let mib = bytes_max >> 20;
-    SceneError::new(
-        field,
-        format!("is larger than {mib} MiB"),
-        "make it smaller; JSON may be larger than TOML",
-    )
+    let fix = match bytes_max {
+        TOML_BYTES_MAX => format!("write it as JSON, which may have {} MiB", JSON_BYTES_MAX >> 20),
+        _ => "make it smaller".to_owned(),
+    };
+    SceneError::new(field, format!("is larger than {} MiB", bytes_max >> 20), fix)
 }
 
 /// The bytes of a regular file of at most `bytes_max`.
@@ -205,8 +273,11 @@ fn read_limited(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Unreadable> {
     if !std::fs::metadata(path).map_err(Unreadable::Io)?.is_file() {
         return Err(Unreadable::NotAFile);
     }
+    read_at_most(File::open(path).map_err(Unreadable::Io)?, bytes_max)
+}
+
+fn read_at_most(input: impl Read, bytes_max: u64) -> Result<Vec<u8>, Unreadable> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(Unreadable::Io)?;
-    file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(Unreadable::Io)?;
+    input.take(bytes_max + 1).read_to_end(&mut bytes).map_err(Unreadable::Io)?;
     if bytes.len() as u64 > bytes_max { Err(Unreadable::TooLarge(bytes_max)) } else { Ok(bytes) }
 }

@@ -6,6 +6,7 @@
 mod check_joint;
 mod check_shape;
 pub mod colors;
+pub(crate) mod counted;
 mod defaults;
 mod explain;
 mod joint;
@@ -14,6 +15,7 @@ mod obj;
 mod overlong;
 mod set;
 pub(crate) mod suggest;
+mod toml_size;
 mod validate;
 mod write;
 
@@ -24,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::time::{Tick, TimeBase};
 pub(crate) use check_joint::{NameTable, Resolved};
 pub use joint::{BodyRef, GroupSettings, Joint, JointKind, Part};
-pub use load::{SceneFormat, load, parse};
+pub use load::{MeshRoot, SceneFormat, load, load_within, parse, read};
 pub(crate) use validate::OBJECTS_MAX;
 pub use validate::{SceneError, Warning};
 
@@ -58,19 +60,29 @@ pub struct Scene {
     #[serde(default)]
     pub response: ResponseSettings,
     /// Materials by name. `default` always exists and may be redefined here.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "counted::map")]
     pub materials: BTreeMap<String, Material>,
     /// Geometry that never moves. `[[static]]` in TOML.
-    #[serde(default, rename = "static")]
+    #[serde(default, rename = "static", deserialize_with = "counted::list")]
     pub statics: Vec<StaticObject>,
     /// The bodies that move. `[[body]]` in TOML.
-    #[serde(default, rename = "body")]
+    #[serde(default, rename = "body", deserialize_with = "counted::list")]
     pub bodies: Vec<Body>,
     /// Joints between bodies. `[[joint]]` in TOML. Only `--sync overlap` can simulate joints.
-    #[serde(default, rename = "joint", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        rename = "joint",
+        deserialize_with = "counted::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub joints: Vec<Joint>,
     /// Bodies that each worker of `--sync overlap` starts with. `[[part]]` in TOML; if empty, bodies are partitioned.
-    #[serde(default, rename = "part", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        rename = "part",
+        deserialize_with = "counted::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub parts: Vec<Part>,
     /// Settings of the island solver of `--sync overlap` and `--bridge auto`.
     #[serde(default, skip_serializing_if = "GroupSettings::is_default")]
@@ -145,6 +157,7 @@ pub enum Shape {
     /// frames report the centre of mass.
     Hull {
         /// At least four points that do not lie in one plane, metres.
+        #[serde(deserialize_with = "counted::list")]
         points: Vec<[f64; 3]>,
     },
     /// Everything on the far side of a plane through the position. Static only.
@@ -158,10 +171,10 @@ pub enum Shape {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
         /// Vertices, metres, if there is no file.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, deserialize_with = "counted::list", skip_serializing_if = "Vec::is_empty")]
         vertices: Vec<[f64; 3]>,
         /// Triangles as indices into the vertices, counter-clockwise seen from outside.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, deserialize_with = "counted::list", skip_serializing_if = "Vec::is_empty")]
         triangles: Vec<[u32; 3]>,
     },
 }

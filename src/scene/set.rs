@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
+use crate::base::number::whole;
 use crate::scene::explain::explain;
 use crate::scene::suggest::{excerpt, listed, suggest};
 use crate::scene::{Body, Joint, Material, Part, Scene, SceneError, StaticObject};
@@ -141,8 +142,8 @@ fn read_value(path: &str, text: &str) -> Result<Value, SceneError> {
             "write a TOML value such as 4, 0.5, true, \"text\", [0, -1.6, 0] or { sphere = { radius = 1 } }";
         SceneError::new(excerpt(path), problem, fix)
     };
-    if let Ok(whole) = text.parse::<u64>() {
-        // Seeds use all 64 bits, TOML values in memory only 63.
+    if let Some(whole) = whole(text) {
+        // Seeds use all 64 bits, TOML values in memory only 63. `1e6` may be meant as a count.
         return Ok(whole.into());
     }
     match text.parse::<toml::Value>() {

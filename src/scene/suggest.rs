@@ -1,6 +1,7 @@
 //! Suggestions for mistyped names: the nearest known name, and lists of known names. Never decides anything.
 
 use std::fmt::Write;
+use std::path::Path;
 
 /// More names than this are counted, not listed.
 const LISTED_MAX: usize = 24;
@@ -47,10 +48,18 @@ pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     text
 }
 
+/// A path for a message: whole, without line breaks and control characters.
+pub(crate) fn shown(path: &Path) -> String {
+    path.display().to_string().chars().map(printable).collect()
+}
+
+fn printable(c: char) -> char {
+    if c.is_control() { '\u{fffd}' } else { c }
+}
+
 /// `text` short enough to be quoted in a message, without line breaks and control characters.
 pub(crate) fn excerpt(text: &str) -> String {
     const SHOWN_CHARS_MAX: usize = 120;
-    let printable = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let mut shown: String = text.chars().take(SHOWN_CHARS_MAX).map(printable).collect();
     if text.chars().nth(SHOWN_CHARS_MAX).is_some() {
         shown.push('…');

@@ -1,17 +1,20 @@
 //! What `anachron verify` runs: small models in full, larger ones as far as possible, then random ones.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::protocol::Fault;
+use crate::store::RegionFault;
 use crate::tvht::Lane;
-use crate::verify::config::{Atomicity, ModelConfig};
+use crate::verify::config::Atomicity;
 use crate::verify::configs::{Family, LARGER, PLAIN, SMALL};
-use crate::verify::explore::explore;
+use crate::verify::explore::search;
+use crate::verify::model::Model;
 use crate::verify::property::Violation;
-use crate::verify::random_walk::{ConfigRequest, Walked, any_config, walk};
-use crate::verify::state::Action;
+use crate::verify::random_walk::{ConfigRequest, Walked, any_config, follow};
+use crate::verify::regions::{REGION_FAMILIES, any_region_model};
 use crate::verify::toy_dynamics::mix;
-use crate::verify::trace::{replay, script_text};
 
 /// At most this many states of one model are explored: about two gigabytes.
 pub(crate) const STATES_MAX: u64 = 3_000_000;
@@ -117,10 +120,10 @@ impl Campaign {
     }
 
     /// Explores one configuration. Returns whether to go on.
-    fn explore(&mut self, name: &str, config: &ModelConfig, go_on: &mut GoOn) -> bool {
+    pub(super) fn explore(&mut self, name: &str, model: &impl Model, go_on: &mut GoOn) -> bool {
         let before = self.clone();
         let mut goes_on = true;
-        let explored = explore(config, STATES_MAX, &mut |explored| {
+        let explored = search(model, STATES_MAX, &mut |explored| {
             self.states = before.states + explored.states;
             self.transitions = before.transitions + explored.transitions;
             self.depth = before.depth.max(explored.depth);
@@ -131,86 +134,102 @@ impl Campaign {
         self.complete += u64::from(explored.complete);
         self.unfinished += u64::from(!explored.complete);
         if let Some((violation, schedule)) = explored.violation {
-            self.violation = Some(counterexample(name, config, violation, &schedule, true));
+            self.violation = Some(counterexample(name, model, violation, &schedule, true));
             return false;
         }
         goes_on
     }
 
+    /// Number of models of regions that [`Campaign::region_families`] explores.
+    pub(crate) fn region_configs() -> u64 {
+        REGION_FAMILIES.iter().map(|family| family.seeds.len() as u64).sum()
+    }
+
+    /// Explores all small models of regions. Returns whether all of them were begun.
+    pub(crate) fn region_families(&mut self, fault: RegionFault, go_on: &mut GoOn) -> bool {
+        REGION_FAMILIES.iter().all(|family| {
+            family.seeds.iter().all(|seed| self.explore(family.name, &family.model(*seed, fault), go_on))
+        })
+    }
+
     /// Runs random schedules of random configurations, all of them chosen by a seed.
     pub fn at_random(&mut self, seed: u64, request: &ConfigRequest, go_on: &mut GoOn) {
+        self.all_at_random(seed, Some(request), None, go_on);
+    }
+
+    /// The same for entities, for regions with a deliberate fault or none, or for both in turns.
+    pub(crate) fn all_at_random(
+        &mut self,
+        seed: u64,
+        entities: Option<&ConfigRequest>,
+        regions: Option<RegionFault>,
+        go_on: &mut GoOn,
+    ) {
         let end = self.schedules_max.unwrap_or(u64::MAX);
-        for first in (0..end).step_by(WALKS) {
+        for (turn, first) in (0..end).step_by(WALKS).enumerate() {
             if !go_on(self) {
                 return;
             }
-            let walks: Vec<(u64, ModelConfig, Walked)> = (first..end.min(first + WALKS as u64))
-                .into_par_iter()
-                .map(|number| {
-                    let walk_seed = mix(&[seed, number]);
-                    let config = any_config(walk_seed, request);
-                    let walked = walk(&config, walk_seed);
-                    (number, config, walked)
-                })
-                .collect();
-            if walks.into_iter().any(|(number, config, walked)| self.note(seed, number, &config, walked)) {
+            let numbers = first..end.min(first + WALKS as u64);
+            let is_violated = match (entities, regions) {
+                (Some(request), None) => self.walks(seed, numbers, &|seed| any_config(seed, request)),
+                (Some(request), Some(_)) if turn % 2 == 0 => {
+                    self.walks(seed, numbers, &|seed| any_config(seed, request))
+                }
+                (_, Some(fault)) => self.walks(seed, numbers, &|seed| any_region_model(seed, fault)),
+                (None, None) => true,
+            };
+            if is_violated {
                 return;
             }
         }
     }
 
+    /// Runs some random schedules, each in a model of its own. Returns whether one violates a property.
+    pub(super) fn walks<M: Model + Send>(
+        &mut self,
+        seed: u64,
+        numbers: Range<u64>,
+        any_model: &(dyn Fn(u64) -> M + Sync),
+    ) -> bool {
+        let walks: Vec<(u64, M, Walked<M::Action>)> = numbers
+            .into_par_iter()
+            .map(|number| {
+                let walk_seed = mix(&[seed, number]);
+                let model = any_model(walk_seed);
+                let walked = follow(&model, walk_seed).0;
+                (number, model, walked)
+            })
+            .collect();
+        walks.into_iter().any(|(number, model, walked)| self.note(seed, number, &model, walked))
+    }
+
     /// Counts a random schedule. Returns whether it violates a property.
-    fn note(&mut self, seed: u64, number: u64, config: &ModelConfig, walked: Walked) -> bool {
+    fn note<M: Model>(&mut self, seed: u64, number: u64, model: &M, walked: Walked<M::Action>) -> bool {
         self.schedules += 1;
         self.schedule_actions += walked.actions;
         self.given_up += u64::from(!walked.complete && walked.violation.is_none());
         let Some((violation, schedule)) = walked.violation else { return false };
         let name = format!("random configuration {number} from seed {seed}");
         // Perhaps a shorter schedule of the same configuration has a violation.
-        let mut explorable = config.clone();
-        explorable.reclusters = None;
-        let shorter = explore(&explorable, SHORTER_MAX, &mut |_| true).violation;
+        let shorter = search(model, SHORTER_MAX, &mut |_| true).violation;
         self.violation = Some(match shorter {
-            Some((violation, schedule)) => counterexample(&name, &explorable, violation, &schedule, true),
-            None => counterexample(&name, config, violation, &schedule, false),
+            Some((violation, schedule)) => counterexample(&name, model, violation, &schedule, true),
+            None => counterexample(&name, model, violation, &schedule, false),
         });
         true
     }
 }
 
-fn counterexample(
+fn counterexample<M: Model>(
     name: &str,
-    config: &ModelConfig,
+    model: &M,
     violation: Violation,
-    schedule: &[Action],
+    schedule: &[M::Action],
     is_shortest: bool,
 ) -> Counterexample {
     // Only random schedules were performed in place.
-    let (trace, again) = replay(config, schedule, !is_shortest);
+    let (trace, again) = model.replay(schedule, !is_shortest);
     let violation = again.unwrap_or(violation);
-    Counterexample { violation, config: describe(name, config), actions: schedule.len(), is_shortest, trace }
-}
-
-fn describe(name: &str, config: &ModelConfig) -> String {
-    let lane = match config.lane {
-        Lane::Shared => "shared table",
-        Lane::Actors => "requests",
-    };
-    let atomicity = match config.atomicity {
-        Atomicity::Handlers => "one core",
-        Atomicity::Effects => "many cores",
-    };
-    let mut text = format!(
-        "{name}: {} bodies in {} entities, {} buckets ({lane}), {} ticks, window {}, {atomicity}, seed {}",
-        config.toy.bodies,
-        config.entities(),
-        config.buckets,
-        config.toy.last_tick,
-        config.limits.window,
-        config.toy.seed
-    );
-    if !config.script.is_empty() {
-        text += &format!("; inputs: {}", script_text(&config.script));
-    }
-    text
+    Counterexample { violation, config: model.describe(name), actions: schedule.len(), is_shortest, trace }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::base::sync::lock;
 use crate::base::time::Tick;
-use crate::protocol::{BodyIndex, Dynamics, EntityId, Fault, Grid, Limits};
+use crate::protocol::{BodyIndex, Dynamics, Fault, Grid, Limits, MembershipChange};
 use crate::tvht::Lane;
 use crate::verify::reference::Reference;
 use crate::verify::toy_dynamics::{mix, speed};
@@ -21,25 +21,13 @@ pub enum Atomicity {
     Effects,
 }
 
-/// Something that comes from outside. The schedule decides when.
+/// An input to a body; rejected if its tick has been committed by the time it comes. The schedule decides when.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ScriptedInput {
-    /// An input to a body; rejected if its tick has been committed by then.
-    Input {
-        /// The tick that the input is for.
-        tick: Tick,
-        /// The body, and what is done to it.
-        input: ToyInput,
-    },
-    /// Bodies migrate to another entity, as soon as the entity they are in can send them.
-    Migrate {
-        /// The entity that sends the bodies.
-        from: EntityId,
-        /// Indices of the bodies.
-        bodies: Vec<BodyIndex>,
-        /// The entity that receives the bodies.
-        to: EntityId,
-    },
+pub struct ScriptedInput {
+    /// The tick that the input is for.
+    pub tick: Tick,
+    /// The body, and what is done to it.
+    pub input: ToyInput,
 }
 
 /// All bodies at one tick: index, position, number.
@@ -51,6 +39,8 @@ pub(super) struct ReferenceRun {
     pub positions: Vec<Positions>,
     /// Contacts summed over all ticks, and contacts that began.
     pub contacts: (u64, u64),
+    /// What is decided about islands at each epoch.
+    pub decisions: Vec<MembershipChange>,
 }
 
 /// What is modelled.
@@ -58,8 +48,9 @@ pub(super) struct ReferenceRun {
 pub struct ModelConfig {
     /// The toy model that replaces the physics.
     pub toy: ToyModel,
-    /// Bodies per entity at the start.
-    pub cluster: usize,
+    /// Bodies that touch at the beginning of an epoch are an island during the next one; epochs are this many ticks
+    /// long. `None`: there are no islands. Inputs are for models without islands.
+    pub epoch_ticks: Option<u64>,
     /// How far entities may run ahead.
     pub limits: Limits,
     /// Number of buckets of the hash table.
@@ -75,9 +66,6 @@ pub struct ModelConfig {
     /// Whether acknowledgements that reject nothing arrive at once: they commute with everything but the receiver's
     /// next step, which may come later anyway.
     pub prompt_acks: bool,
-    /// Entities recluster by themselves, into clusters of at most this many bodies. Only for [`walk`](super::walk()):
-    /// the directory they share is not part of a state's fingerprint.
-    pub reclusters: Option<u32>,
     /// The inputs, in the order in which they arrive; at most 64.
     pub script: Vec<ScriptedInput>,
     pub(super) grid: Grid,
@@ -111,13 +99,12 @@ impl ModelConfig {
             stride_min: 1,
             adaptive: false,
             last_tick: toy.last_tick,
-            alone_until: Tick::MAX,
         };
         let cell_scale = 2.0;
         ModelConfig {
             grid: grid(&toy, cell_scale, buckets),
             toy,
-            cluster: 1,
+            epoch_ticks: None,
             limits,
             buckets,
             cell_scale,
@@ -125,7 +112,6 @@ impl ModelConfig {
             lane: Lane::Shared,
             atomicity: Atomicity::Handlers,
             prompt_acks: true,
-            reclusters: None,
             script: Vec::new(),
             reference_runs: Mutex::default(),
         }
@@ -148,9 +134,9 @@ impl ModelConfig {
         self
     }
 
-    /// Number of entities at the start.
+    /// Number of entities at the start: one per body, and one for every island there may be.
     pub(crate) fn entities(&self) -> u32 {
-        self.toy.bodies.div_ceil(self.cluster as u32)
+        self.toy.bodies + self.epoch_ticks.map_or(0, |_| self.toy.bodies - 1)
     }
 
     /// An input that spawns a body at `tick`; `earlier` is the number of bodies that the script spawns before it.
@@ -159,7 +145,7 @@ impl ModelConfig {
         let number = mix(&[self.toy.seed, 5, u64::from(body)]);
         let position = (number >> 8) as i64 % self.toy.extent.max(1);
         let path = ToyPath { since: tick, position, speed: speed(number), number };
-        ScriptedInput::Input { tick, input: ToyInput { body, kind: ToyInputKind::Spawn(path) } }
+        ScriptedInput { tick, input: ToyInput { body, kind: ToyInputKind::Spawn(path) } }
     }
 
     /// What should come out if these inputs of the script are admitted, one bit each.
@@ -169,24 +155,22 @@ impl ModelConfig {
     }
 
     fn compute_reference(&self, admitted: u64) -> ReferenceRun {
-        let mut reference = Reference::new(&self.toy);
+        let mut reference = Reference::new(&self.toy, self.epoch_ticks);
         let mut positions = vec![reference.positions()];
         while reference.tick < self.toy.last_tick {
-            let inputs = self.script.iter().enumerate().filter_map(|(number, scripted)| match scripted {
-                ScriptedInput::Input { tick, input }
-                    if *tick == reference.tick && admitted >> number & 1 == 1 =>
-                {
-                    Some((number as u64, *input))
-                }
-                _ => None,
-            });
-            let inputs: Vec<(u64, ToyInput)> = inputs.collect();
+            let inputs =
+                self.script.iter().enumerate().filter(|(number, scripted)| {
+                    scripted.tick == reference.tick && admitted >> number & 1 == 1
+                });
+            let inputs: Vec<(u64, ToyInput)> =
+                inputs.map(|(number, scripted)| (number as u64, scripted.input)).collect();
             reference.advance(&inputs);
             positions.push(reference.positions());
         }
         // Contacts at the last tick are counted, although no flight follows them.
         reference.advance(&[]);
-        ReferenceRun { positions, contacts: (reference.contacts, reference.new_contacts) }
+        let contacts = (reference.contacts, reference.new_contacts);
+        ReferenceRun { positions, contacts, decisions: reference.decisions }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Models that are explored in full, in families that differ only in their seeds.
 
-use crate::protocol::{EntityId, Fault};
+use crate::protocol::Fault;
 use crate::tvht::Lane;
 use crate::verify::config::{Atomicity, ModelConfig, ScriptedInput};
 use crate::verify::toy_model::{ToyInput, ToyInputKind, ToyModel};
@@ -20,10 +20,6 @@ pub enum InputFamily {
     PushAndRemove,
     /// A body is spawned at tick 1, and another is despawned at tick 2.
     SpawnAndRemove,
-    /// The first body migrates from the first entity to the second.
-    Migrate,
-    /// The same, and the body is pushed at tick 1, and migrates back later.
-    MigrateAndPush,
 }
 
 /// Models that differ only in their seeds.
@@ -33,8 +29,8 @@ pub struct Family {
     pub name: &'static str,
     /// Number of bodies.
     pub bodies: u32,
-    /// Bodies per entity at the start.
-    pub cluster: usize,
+    /// Length of an epoch, ticks, if bodies form islands.
+    pub epoch_ticks: Option<u64>,
     /// The last tick.
     pub ticks: u64,
     /// How far an entity may run ahead of the lowest LVT, ticks.
@@ -71,7 +67,7 @@ pub struct Family {
 pub(super) const PLAIN: Family = Family {
     name: "two bodies, window 2",
     bodies: 2,
-    cluster: 1,
+    epoch_ticks: None,
     ticks: 6,
     window_ticks: 2,
     contact_window_ticks: Some(u64::MAX),
@@ -95,7 +91,17 @@ const THREE: Family =
 /// Table requests that pass from bucket to bucket.
 const ACTORS: Family = Family { lane: Lane::Actors, buckets: 2, cell_scale: 0.5, ..PLAIN };
 
-/// Bodies that rest on static geometry or on each other, and go on for several ticks before they write to the table.
+/// Bodies that touch now and then, and are an island in the epoch after the next if they touch when one begins.
+const ISLANDS: Family = Family {
+    name: "islands",
+    epoch_ticks: Some(2),
+    ticks: 7,
+    contact_odds: 2,
+    seeds: &[0, 1, 2, 3, 4, 5],
+    ..PLAIN
+};
+
+/// Bodies that rest on static geometry or on each other.
 const RESTING: Family = Family {
     name: "two bodies, held",
     window_ticks: 4,
@@ -131,13 +137,6 @@ pub const SMALL: &[Family] = &[
         ticks: 4,
         seeds: &[0, 1, 2],
         ..RESTING_REQUESTS
-    },
-    Family {
-        name: "three bodies, held, clusters of two",
-        bodies: 3,
-        cluster: 2,
-        seeds: &[0, 1, 2, 3],
-        ..RESTING
     },
     Family { name: "two bodies, many cores", atomicity: Atomicity::Effects, ticks: 4, ..PLAIN },
     Family {
@@ -198,24 +197,12 @@ pub const SMALL: &[Family] = &[
         seeds: &[0],
         ..THREE
     },
-    Family {
-        name: "clusters of two",
-        bodies: 4,
-        cluster: 2,
-        ticks: 3,
-        extent: 4,
-        seeds: &[0, 1, 2, 3],
-        ..PLAIN
-    },
-    Family {
-        name: "clusters of two, requests",
-        bodies: 4,
-        cluster: 2,
-        ticks: 2,
-        extent: 8,
-        seeds: &[0, 1, 2],
-        ..ACTORS
-    },
+    ISLANDS,
+    Family { name: "islands, epochs of a tick", epoch_ticks: Some(1), window_ticks: 3, ticks: 4, ..ISLANDS },
+    Family { name: "islands, adaptive", contact_window_ticks: None, adaptive: true, ..ISLANDS },
+    Family { name: "islands, many cores", atomicity: Atomicity::Effects, ticks: 5, ..ISLANDS },
+    Family { name: "islands, requests", lane: Lane::Actors, buckets: 2, cell_scale: 0.5, ..ISLANDS },
+    Family { name: "islands among three", bodies: 3, ticks: 5, extent: 6, seeds: &[0], ..ISLANDS },
     Family { name: "a push", inputs: InputFamily::Push, ticks: 4, ..PLAIN },
     Family {
         name: "a push, history kept",
@@ -252,24 +239,6 @@ pub const SMALL: &[Family] = &[
         seeds: &[0, 1, 2],
         ..PLAIN
     },
-    Family { name: "a migration", inputs: InputFamily::Migrate, ticks: 4, ..PLAIN },
-    Family { name: "a migration and a push", inputs: InputFamily::MigrateAndPush, ticks: 3, ..PLAIN },
-    Family {
-        name: "a migration, requests",
-        inputs: InputFamily::Migrate,
-        ticks: 3,
-        seeds: &[0, 1, 2, 3],
-        ..ACTORS
-    },
-    Family {
-        name: "a migration among three",
-        inputs: InputFamily::MigrateAndPush,
-        bodies: 3,
-        ticks: 2,
-        extent: 8,
-        seeds: &[0, 2],
-        ..PLAIN
-    },
 ];
 
 /// Larger families, which `anachron verify` explores after the small ones.
@@ -298,7 +267,7 @@ pub const LARGER: &[Family] = &[
         contact_window_ticks: Some(0),
         ..THREE
     },
-    Family { name: "clusters of two among six", bodies: 6, cluster: 2, extent: 12, ticks: 3, ..PLAIN },
+    Family { name: "islands among four", bodies: 4, extent: 8, ticks: 5, ..ISLANDS },
     Family { name: "a push among three", inputs: InputFamily::PushAndRemove, ..THREE },
     Family { name: "three bodies, all touching, two rounds, 1 tick", extent: 2, ticks: 1, ..THREE },
 ];
@@ -318,7 +287,7 @@ impl Family {
             fault: Fault::None,
         };
         let mut config = ModelConfig::new(toy, self.window_ticks, self.buckets).with_cells(self.cell_scale);
-        config.cluster = self.cluster;
+        config.epoch_ticks = self.epoch_ticks;
         config.limits.contact_window = self.contact_window_ticks;
         config.limits.stride_min = self.stride_min_ticks;
         config.limits.adaptive = self.adaptive;
@@ -330,9 +299,7 @@ impl Family {
     }
 
     fn script(&self, config: &ModelConfig) -> Vec<ScriptedInput> {
-        let input = |tick, body, kind| ScriptedInput::Input { tick, input: ToyInput { body, kind } };
-        let migrate =
-            |from, to| ScriptedInput::Migrate { from: EntityId(from), bodies: vec![0], to: EntityId(to) };
+        let input = |tick, body, kind| ScriptedInput { tick, input: ToyInput { body, kind } };
         match self.inputs {
             InputFamily::Nothing => Vec::new(),
             InputFamily::Push => vec![input(1, 0, ToyInputKind::Mix(7))],
@@ -342,10 +309,6 @@ impl Family {
                 vec![input(2, 0, ToyInputKind::Mix(7)), input(1, 1, ToyInputKind::Despawn)]
             }
             InputFamily::SpawnAndRemove => vec![config.spawn(1, 0), input(2, 0, ToyInputKind::Despawn)],
-            InputFamily::Migrate => vec![migrate(0, 1)],
-            InputFamily::MigrateAndPush => {
-                vec![migrate(0, 1), input(1, 0, ToyInputKind::Mix(7)), migrate(1, 0)]
-            }
         }
     }
 }

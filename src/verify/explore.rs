@@ -6,15 +6,16 @@ use std::hash::{BuildHasherDefault, Hasher};
 use rayon::prelude::*;
 
 use crate::verify::config::ModelConfig;
+use crate::verify::model::Model;
 use crate::verify::property::{Property, Violation};
-use crate::verify::state::{Action, ModelState};
+use crate::verify::state::Action;
 
 /// Number of states that are expanded in parallel before their successors are looked up. Not tuned.
 const BATCH: usize = 2048;
 
 /// What [`explore`] found.
-#[derive(Clone, Debug, Default)]
-pub struct Explored {
+#[derive(Clone, Debug)]
+pub struct Explored<A = Action> {
     /// Number of different states.
     pub states: u64,
     /// Number of transitions from one state to another.
@@ -26,7 +27,13 @@ pub struct Explored {
     /// Whether all states were visited.
     pub complete: bool,
     /// The first violation, and the shortest schedule that leads to it.
-    pub violation: Option<(Violation, Vec<Action>)>,
+    pub violation: Option<(Violation, Vec<A>)>,
+}
+
+impl<A> Default for Explored<A> {
+    fn default() -> Self {
+        Explored { states: 0, transitions: 0, depth: 0, ends: 0, complete: false, violation: None }
+    }
 }
 
 /// Fingerprints are hashes already, so they are their own hashes.
@@ -59,8 +66,8 @@ struct StateGraph {
 }
 
 /// One state expanded.
-struct Expanded {
-    successors: Vec<(u128, ModelState)>,
+struct Expanded<S> {
+    successors: Vec<(u128, S)>,
     violation: Option<Violation>,
 }
 
@@ -71,22 +78,32 @@ pub fn explore(
     states_max: u64,
     may_go_on: &mut (dyn FnMut(&Explored) -> bool + Send),
 ) -> Explored {
-    let start = ModelState::new(config);
-    let mut graph = StateGraph::new(start.fingerprint(config));
+    search(config, states_max, may_go_on)
+}
+
+/// [`explore`] for any model.
+pub fn search<'m, M: Model>(
+    model: &'m M,
+    states_max: u64,
+    may_go_on: &mut (dyn FnMut(&Explored<M::Action>) -> bool + Send),
+) -> Explored<M::Action> {
+    let start = model.start();
+    let mut graph = StateGraph::new(model.fingerprint(&start));
     let mut explored = Explored { states: 1, ..Explored::default() };
     let mut level = vec![(0u32, start)];
     while !level.is_empty() {
-        let mut next_level: Vec<(u32, ModelState)> = Vec::new();
+        let mut next_level: Vec<(u32, M::State<'m>)> = Vec::new();
         let mut rest = level.into_iter();
         loop {
-            let batch: Vec<(u32, ModelState)> = rest.by_ref().take(BATCH).collect();
+            let batch: Vec<(u32, M::State<'m>)> = rest.by_ref().take(BATCH).collect();
             if batch.is_empty() {
                 break;
             }
-            let expanded: Vec<Expanded> = batch.par_iter().map(|(_, state)| expand(config, state)).collect();
+            let expanded: Vec<Expanded<M::State<'m>>> =
+                batch.par_iter().map(|(_, state)| expand(model, state)).collect();
             for ((id, _), Expanded { successors, violation }) in batch.iter().zip(expanded) {
                 if let Some(violation) = violation {
-                    explored.violation = Some((violation, graph.schedule(config, *id)));
+                    explored.violation = Some((violation, graph.schedule(model, *id)));
                     return explored;
                 }
                 explored.ends += u64::from(successors.is_empty());
@@ -105,22 +122,22 @@ pub fn explore(
     if let Some(id) = graph.on_cycle() {
         let how = "the state at the end of this schedule can be reached again and again".to_owned();
         explored.violation =
-            Some((Violation { property: Property::EveryWayEnds, how }, graph.schedule(config, id)));
+            Some((Violation { property: Property::EveryWayEnds, how }, graph.schedule(model, id)));
     }
     explored
 }
 
 /// The successors of a state; and if there are none, whether the state is a good end.
-fn expand(config: &ModelConfig, state: &ModelState) -> Expanded {
-    if let Some(violation) = state.violation() {
+fn expand<'m, M: Model>(model: &'m M, state: &M::State<'m>) -> Expanded<M::State<'m>> {
+    if let Some(violation) = model.violation(state) {
         return Expanded { successors: Vec::new(), violation: Some(violation.clone()) };
     }
     let mut actions = Vec::new();
-    state.actions(config, &mut actions);
-    let violation = if actions.is_empty() { state.check_end(config).err() } else { None };
-    let successor = |action: &Action| {
-        let successor = state.after(config, *action);
-        (successor.fingerprint(config), successor)
+    model.actions(state, &mut actions);
+    let violation = if actions.is_empty() { model.check_end(state).err() } else { None };
+    let successor = |action: &M::Action| {
+        let successor = model.after(state, *action);
+        (model.fingerprint(&successor), successor)
     };
     Expanded { successors: actions.iter().map(successor).collect(), violation }
 }
@@ -134,7 +151,7 @@ impl StateGraph {
     }
 
     /// Adds the successors of state `id`. States that are new go to `next_level` as well.
-    fn add(&mut self, id: u32, successors: Vec<(u128, ModelState)>, next_level: &mut Vec<(u32, ModelState)>) {
+    fn add<S>(&mut self, id: u32, successors: Vec<(u128, S)>, next_level: &mut Vec<(u32, S)>) {
         self.first_successor.push(self.successors.len());
         for (number, (fingerprint, successor)) in successors.into_iter().enumerate() {
             let new_id = self.known.len() as u32;
@@ -148,7 +165,7 @@ impl StateGraph {
     }
 
     /// The shortest schedule from the initial state to a state.
-    fn schedule(&self, config: &ModelConfig, id: u32) -> Vec<Action> {
+    fn schedule<M: Model>(&self, model: &M, id: u32) -> Vec<M::Action> {
         let mut numbers = Vec::new();
         let mut at = id;
         while at != 0 {
@@ -156,12 +173,12 @@ impl StateGraph {
             numbers.push(number);
             at = before;
         }
-        let mut state = ModelState::new(config);
+        let mut state = model.start();
         let (mut schedule, mut actions) = (Vec::new(), Vec::new());
         for number in numbers.into_iter().rev() {
-            state.actions(config, &mut actions);
+            model.actions(&state, &mut actions);
             let next = actions[number as usize];
-            state = state.after(config, next);
+            state = model.after(&state, next);
             schedule.push(next);
         }
         schedule

@@ -266,7 +266,8 @@ impl ModelState {
         let times = self.lvt_histogram.times();
         let top = times.gvt + config.limits.window + config.history_ticks + 1;
         let counts: Vec<u32> = (times.gvt..=top).map(|tick| self.lvt_histogram.at(tick)).collect();
-        all.add(&(times.gvt, times.lvt_min, counts, self.inputs_used, self.admitted, self.drivers.len()));
+        all.add(&(times.gvt, times.lvt_min, counts, self.inputs_used, self.admitted));
+        all.add(&(self.decided, self.drivers.len()));
         for (index, driver) in self.drivers.iter().enumerate() {
             all.add(&driver.entity().future(&config.limits));
             all.add(&(self.ready[index], self.waiting[index], self.effects[index].len()));

@@ -28,12 +28,14 @@
 pub(crate) mod campaign;
 mod config;
 pub(crate) mod configs;
-mod explore;
+pub(crate) mod explore;
 mod fingerprint;
+pub(crate) mod model;
 pub(crate) mod paper;
 mod property;
 pub(crate) mod random_walk;
 pub(crate) mod reference;
+pub(crate) mod regions;
 mod state;
 pub(crate) mod toy_dynamics;
 pub mod toy_model;

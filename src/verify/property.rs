@@ -18,12 +18,18 @@ pub enum Property {
     CommittedIsReference,
     /// GVT never falls, and no LVT is below it.
     GvtIsKept,
+    /// No LVT is more than the window, and the ticks that are kept open for late inputs, above GVT.
+    WindowIsKept,
     /// No entity receives an event for a contact that it knows.
     AnnouncedOnce,
     /// At the end no bucket is locked, and no request waits for one.
     LocksReturned,
     /// No message is about a tick below GVT.
     PastIsSettled,
+    /// By the conservative rule no region is rolled back.
+    ConservativeIsKept,
+    /// Where no message is under way, a region believes what it was told last.
+    ToldIsBelieved,
     /// No handler panics.
     NoPanic,
     /// No state can be reached from itself: every schedule ends.
@@ -32,16 +38,29 @@ pub enum Property {
 
 impl Property {
     /// All properties.
-    pub(crate) const ALL: [Property; 8] = [
+    pub(crate) const ALL: [Property; 11] = [
         Property::NoDeadlock,
         Property::CommittedIsReference,
         Property::GvtIsKept,
+        Property::WindowIsKept,
         Property::AnnouncedOnce,
         Property::LocksReturned,
         Property::PastIsSettled,
+        Property::ConservativeIsKept,
+        Property::ToldIsBelieved,
         Property::NoPanic,
         Property::EveryWayEnds,
     ];
+
+    /// Whether entities are checked for it.
+    pub(crate) fn is_of_entities(self) -> bool {
+        !matches!(self, Property::ConservativeIsKept | Property::ToldIsBelieved)
+    }
+
+    /// Whether regions are checked for it.
+    pub(crate) fn is_of_regions(self) -> bool {
+        !matches!(self, Property::AnnouncedOnce | Property::LocksReturned)
+    }
 
     /// The name of the property, in words.
     pub fn name(self) -> &'static str {
@@ -49,9 +68,12 @@ impl Property {
             Property::NoDeadlock => "no deadlock",
             Property::CommittedIsReference => "committed == reference",
             Property::GvtIsKept => "GVT never falls and no LVT falls below it",
+            Property::WindowIsKept => "no LVT is beyond the window",
             Property::AnnouncedOnce => "a contact is announced exactly once",
             Property::LocksReturned => "no lock leaks",
             Property::PastIsSettled => "nothing below GVT is needed",
+            Property::ConservativeIsKept => "a conservative region is never rolled back",
+            Property::ToldIsBelieved => "a region believes what it was told last",
             Property::NoPanic => "no handler panics",
             Property::EveryWayEnds => "every schedule ends",
         }
@@ -105,6 +127,14 @@ impl ModelState {
         }
         for tick in before + 1..=gvt {
             self.compare(config, tick)?;
+        }
+        // The lowest may always go on, by one tick; and the first flight of a spawned entity is one tick beyond its pin.
+        let highest = gvt + config.history_ticks + config.limits.window.max(1);
+        let beyond =
+            |entity: &&Entity<_>| entity.lvt() > highest + u64::from(entity.id().0 >= config.entities());
+        if let Some(entity) = self.drivers.iter().map(|driver| driver.entity()).find(beyond) {
+            let how = format!("the LVT of {} is {}, and GVT is {gvt}", entity.id(), entity.lvt());
+            return violation(Property::WindowIsKept, how);
         }
         Ok(())
     }

@@ -4,8 +4,9 @@ use crate::executor::adversarial_schedule::{AdversarialSchedule, Choice};
 use crate::protocol::{EntityId, Fault, Stats};
 use crate::tvht::Lane;
 use crate::verify::config::{Atomicity, ModelConfig, ScriptedInput};
+use crate::verify::model::Model;
 use crate::verify::property::Violation;
-use crate::verify::state::{Action, Endpoint, ModelState};
+use crate::verify::state::{Action, Endpoint};
 use crate::verify::toy_dynamics::mix;
 use crate::verify::toy_model::{ToyInput, ToyInputKind, ToyModel};
 
@@ -14,8 +15,8 @@ use crate::verify::toy_model::{ToyInput, ToyInputKind, ToyModel};
 const ACTIONS_MAX: u64 = 200_000;
 
 /// What came of a random schedule.
-#[derive(Clone, Debug, Default)]
-pub struct Walked {
+#[derive(Clone, Debug)]
+pub struct Walked<A = Action> {
     /// Number of actions performed.
     pub actions: u64,
     /// Whether it reached a terminal state; if not, it was given up or has a violation.
@@ -23,7 +24,13 @@ pub struct Walked {
     /// Statistics of all entities together; empty unless complete.
     pub stats: Stats,
     /// The violation, and the schedule that leads to it.
-    pub violation: Option<(Violation, Vec<Action>)>,
+    pub violation: Option<(Violation, Vec<A>)>,
+}
+
+impl<A> Default for Walked<A> {
+    fn default() -> Self {
+        Walked { actions: 0, complete: false, stats: Stats::default(), violation: None }
+    }
 }
 
 /// What is requested of a random model.
@@ -68,7 +75,6 @@ pub fn any_config(seed: u64, request: &ConfigRequest) -> ModelConfig {
     let cells = draw(&[1, 2, 4, 8]) as f64 / 2.0;
     let last_tick = toy.last_tick;
     let mut config = ModelConfig::new(toy, window_ticks, buckets).with_cells(cells);
-    config.cluster = draw(&[1, 1, 1, 2, 3, 5]) as usize;
     config.history_ticks = draw(&[0, 0, 0, 1, 3, 9]);
     config.lane = if draw(&[0, 1]) == 0 { Lane::Shared } else { Lane::Actors };
     config.atomicity = if draw(&[0, 0, 1]) == 0 { Atomicity::Handlers } else { Atomicity::Effects };
@@ -80,30 +86,26 @@ pub fn any_config(seed: u64, request: &ConfigRequest) -> ModelConfig {
     };
     config.limits.stride_min = draw(&[1, 1, 2, 5, 20]);
     config.limits.adaptive = draw(&[0, 1]) == 1;
-    config.reclusters = [None, None, Some(3), Some(16)][draw(&[0, 1, 2, 3]) as usize];
+    config.epoch_ticks = [None, None, Some(draw(&[1, 2, 3, 5, 12]))][draw(&[0, 1, 2]) as usize];
+    if config.epoch_ticks.is_some() {
+        // Time is not kept open in which islands have to be decided, and bodies neither come nor go.
+        config.history_ticks = 0;
+        return config;
+    }
     let inputs = draw(&[0, 0, 2, 5, 10]);
-    let entities = config.entities();
     let mut spawned = 0;
     for _ in 0..inputs {
         let tick = draw(&[0, 1, 2, 3, 4, 5, 6, 7, 9, 11, 15, 20]) % last_tick.max(1);
         let body = (draw(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) as u32) % (bodies + spawned);
-        let other = EntityId((draw(&[0, 1, 2, 3, 5, 7, 11]) as u32) % entities);
-        let scripted = match draw(&[0, 1, 2, 3, 4, 4]) {
+        let scripted = match draw(&[0, 1, 2, 3]) {
             0 => {
                 spawned += 1;
                 config.spawn(tick, spawned - 1)
             }
-            1 => ScriptedInput::Input { tick, input: ToyInput { body, kind: ToyInputKind::Despawn } },
-            2 | 3 => {
-                let number = mix(&[seed, tick, u64::from(body)]);
-                ScriptedInput::Input { tick, input: ToyInput { body, kind: ToyInputKind::Mix(number) } }
-            }
+            1 => ScriptedInput { tick, input: ToyInput { body, kind: ToyInputKind::Despawn } },
             _ => {
-                let from = EntityId(body % bodies / config.cluster as u32);
-                if from == other {
-                    continue;
-                }
-                ScriptedInput::Migrate { from, bodies: vec![body % bodies], to: other }
+                let number = mix(&[seed, tick, u64::from(body)]);
+                ScriptedInput { tick, input: ToyInput { body, kind: ToyInputKind::Mix(number) } }
             }
         };
         config.script.push(scripted);
@@ -114,50 +116,66 @@ pub fn any_config(seed: u64, request: &ConfigRequest) -> ModelConfig {
 /// Follows one random schedule to its end, always the same for a model and a seed, and checks every property after
 /// every action.
 pub fn walk(config: &ModelConfig, seed: u64) -> Walked {
-    let mut state = ModelState::new(config);
-    let mut scheduler = AdversarialSchedule::new(seed);
-    let (mut schedule, mut actions) = (Vec::new(), Vec::new());
-    let mut walked = Walked::default();
-    // Inputs come at least this many actions after each other, so that some of them are late.
-    let mut patience = mix(&[seed, 3]) % 40;
-    loop {
-        state.actions(config, &mut actions);
-        if actions.len() > 1 && actions.last() == Some(&Action::ScriptedInput) && patience > 0 {
-            patience -= 1;
-            actions.pop();
+    let (mut walked, state) = follow(config, seed);
+    if walked.complete {
+        for driver in &state.drivers {
+            walked.stats.add(driver.entity().stats());
         }
-        let Some(next) = choose(&mut scheduler, &actions) else { break };
-        if next == Action::ScriptedInput {
-            patience = mix(&[seed, 4, walked.actions]) % 40;
-        }
-        schedule.push(next);
-        walked.actions += 1;
-        state.apply(config, next);
-        if let Some(violation) = state.violation() {
-            walked.violation = Some((violation.clone(), schedule));
-            return walked;
-        }
-        if walked.actions > ACTIONS_MAX {
-            return walked;
-        }
-    }
-    walked.complete = true;
-    walked.violation = state.check_end(config).err().map(|violation| (violation, schedule));
-    for driver in &state.drivers {
-        walked.stats.add(driver.entity().stats());
     }
     walked
 }
 
+/// [`walk`] for any model, without statistics; and the state at the end.
+pub fn follow<M: Model>(model: &M, seed: u64) -> (Walked<M::Action>, M::State<'_>) {
+    let mut state = model.start();
+    let mut scheduler = AdversarialSchedule::new(seed);
+    let (mut schedule, mut actions) = (Vec::new(), Vec::new());
+    let mut walked = Walked::default();
+    // Rare actions, such as inputs, come at least this many actions after each other, so that some of them are late.
+    let mut patience = mix(&[seed, 3]) % 40;
+    loop {
+        model.actions(&state, &mut actions);
+        if actions.len() > 1 && actions.last().is_some_and(|last| model.is_rare(last)) && patience > 0 {
+            patience -= 1;
+            actions.pop();
+        }
+        let chosen = scheduler.choose(actions.iter().map(|action| model.choice(action)));
+        let next = actions.iter().find(|action| Some(model.choice(action)) == chosen);
+        let Some(next) = next.copied() else { break };
+        if model.is_rare(&next) {
+            patience = mix(&[seed, 4, walked.actions]) % 40;
+        }
+        schedule.push(next);
+        walked.actions += 1;
+        model.apply(&mut state, next);
+        if let Some(violation) = model.violation(&state) {
+            walked.violation = Some((violation.clone(), schedule));
+            return (walked, state);
+        }
+        if walked.actions > ACTIONS_MAX {
+            return (walked, state);
+        }
+    }
+    walked.complete = true;
+    walked.violation = model.check_end(&state).err().map(|violation| (violation, schedule));
+    (walked, state)
+}
+
 /// Lets an adversarial scheduler choose one of the actions.
 pub fn choose(scheduler: &mut AdversarialSchedule, actions: &[Action]) -> Option<Action> {
+    let chosen = scheduler.choose(actions.iter().map(choice))?;
+    actions.iter().copied().find(|action| choice(action) == chosen)
+}
+
+/// How an adversarial scheduler sees an action.
+pub(super) fn choice(action: &Action) -> Choice {
     let number = |endpoint: Endpoint| match endpoint {
         Endpoint::Entity(id) => id,
         Endpoint::Bucket(number) => EntityId(1_000_000 + number),
         Endpoint::Outside => EntityId(2_000_000),
         Endpoint::Counter => EntityId(2_000_001),
     };
-    let choice = |action: &Action| match *action {
+    match *action {
         Action::Deliver { from, to } => Choice::Deliver {
             from: number(from),
             to: number(to),
@@ -167,7 +185,6 @@ pub fn choose(scheduler: &mut AdversarialSchedule, actions: &[Action]) -> Option
         Action::Write(id) => Choice::Step(EntityId(3_000_000 + id.0)),
         Action::Effect(id) => Choice::Step(EntityId(4_000_000 + id.0)),
         Action::ScriptedInput => Choice::Step(EntityId(5_000_000)),
-    };
-    let chosen = scheduler.choose(actions.iter().map(choice))?;
-    actions.iter().copied().find(|action| choice(action) == chosen)
+        Action::Decide => Choice::Step(EntityId(5_000_001)),
+    }
 }

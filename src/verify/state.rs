@@ -6,13 +6,10 @@ use std::sync::Arc;
 
 use crate::base::time::Tick;
 use crate::protocol::GvtService;
-use crate::protocol::{
-    BodyIndex, Bucket, Driver, Entity, EntityId, Message, Plan, Track, Version, WriteResult,
-};
+use crate::protocol::{Bucket, Driver, Entity, EntityId, Message, Plan, Track, Version, WriteResult};
 use crate::protocol::{BucketQueue, TableRequest};
-use crate::runtime::directory::EntityDirectory;
 use crate::runtime::lvt_histogram::LvtHistogram;
-use crate::verify::config::{ModelConfig, ScriptedInput};
+use crate::verify::config::ModelConfig;
 use crate::verify::property::Violation;
 use crate::verify::toy_model::{ToyInput, ToyModel, ToyPath};
 use crate::verify::trace::TraceLog;
@@ -59,6 +56,8 @@ pub enum Action {
     Effect(EntityId),
     /// The next input of the script arrives.
     ScriptedInput,
+    /// GVT has come to the beginning of an epoch, and the islands of the next one are decided.
+    Decide,
 }
 
 /// Something that is being delivered.
@@ -118,14 +117,14 @@ pub struct ModelState {
     pub(super) effects: Vec<VecDeque<Arc<Effect>>>,
     /// The paths of each body that ticks from GVT on need.
     pub(super) log: Vec<Arc<Log>>,
-    /// The entity that each body started in, which knows where the body is now.
+    /// The entity of each body outside islands.
     pub(super) home_entities: Vec<EntityId>,
     /// Number of inputs of the script that have arrived.
     pub(super) inputs_used: usize,
     /// Which of them were admitted, one bit each.
     pub(super) admitted: u64,
-    /// Sizes of all entities, if they recluster by themselves.
-    pub(super) directory: Option<Arc<EntityDirectory>>,
+    /// Number of epochs at which islands have been decided.
+    pub(super) decided: usize,
     pub(super) violation: Option<Violation>,
 }
 
@@ -133,36 +132,37 @@ impl ModelState {
     /// The initial state.
     pub fn new(config: &ModelConfig) -> Self {
         let start = config.toy.start();
-        let clusters: Vec<Vec<(BodyIndex, ToyPath)>> =
-            start.chunks(config.cluster).map(<[_]>::to_vec).collect();
-        let count = clusters.len();
-        let sizes = || clusters.iter().map(|cluster| Some(cluster.len()));
-        let directory = config.reclusters.map(|largest| Arc::new(EntityDirectory::new(sizes(), largest)));
-        let home_entities =
-            clusters.iter().zip(0..).flat_map(|(cluster, id)| cluster.iter().map(move |_| EntityId(id)));
-        let home_entities = home_entities.collect();
-        let entity = |(id, cluster): (u32, Vec<(BodyIndex, ToyPath)>)| {
-            Arc::new(Driver::new(Entity::new(EntityId(id), cluster.into()).with_fault(config.toy.fault)))
+        let count = config.entities() as usize;
+        let entity = |id: u32| {
+            let entity = match start.get(id as usize) {
+                Some(body) => Entity::new(EntityId(id), vec![*body].into()),
+                None => Entity::new(EntityId(id), Vec::new().into()).of_island(),
+            };
+            Arc::new(Driver::new(entity.with_fault(config.toy.fault)))
         };
+        let lvt_histogram = LvtHistogram::new(
+            count as u32,
+            config.limits.window,
+            config.history_ticks,
+            config.limits.last_tick,
+        );
+        if config.epoch_ticks.is_some() {
+            lvt_histogram.set_ceiling(0);
+        }
         ModelState {
-            drivers: (0..).zip(clusters).map(entity).collect(),
+            drivers: (0..count as u32).map(entity).collect(),
             bucket_queues: (0..config.buckets).map(|number| Arc::new(BucketQueue::new(number))).collect(),
-            lvt_histogram: LvtHistogram::new(
-                count as u32,
-                config.limits.window,
-                config.history_ticks,
-                config.limits.last_tick,
-            ),
+            lvt_histogram,
             channels: BTreeMap::new(),
             ready: vec![true; count],
             waiting: vec![None; count],
             plans: vec![None; count],
             effects: vec![VecDeque::new(); count],
             log: start.iter().map(|(_, path)| Arc::new(vec![(0, Some(*path))])).collect(),
-            home_entities,
+            home_entities: (0..config.toy.bodies).map(EntityId).collect(),
             inputs_used: 0,
             admitted: 0,
-            directory,
+            decided: 0,
             violation: None,
         }
     }
@@ -190,15 +190,19 @@ impl ModelState {
         }
         for index in 0..self.drivers.len() {
             let id = EntityId(index as u32);
-            if self.plans[index].is_some() {
-                actions.push(Action::Write(id));
-            } else if !self.effects[index].is_empty() {
+            if !self.effects[index].is_empty() {
                 actions.push(Action::Effect(id));
+            } else if self.plans[index].is_some() {
+                actions.push(Action::Write(id));
             } else if self.may_step(index) {
                 actions.push(Action::Step(id));
             }
         }
-        if self.can_take_input(config) {
+        if self.next_epoch(config).is_some_and(|epoch| epoch <= self.gvt()) {
+            actions.push(Action::Decide);
+        }
+        // Last, so that a schedule can leave it for later.
+        if self.inputs_used < config.script.len() {
             actions.push(Action::ScriptedInput);
         }
     }
@@ -223,19 +227,10 @@ impl ModelState {
         prompt.map(|((from, to), _)| Action::Deliver { from: *from, to: *to })
     }
 
-    /// Whether the next input of the script can arrive.
-    fn can_take_input(&self, config: &ModelConfig) -> bool {
-        match config.script.get(self.inputs_used) {
-            None => false,
-            Some(ScriptedInput::Input { .. }) => true,
-            Some(ScriptedInput::Migrate { from, bodies, .. }) => {
-                let Some(sender) = self.drivers.get(from.0 as usize).map(|driver| driver.entity()) else {
-                    return false;
-                };
-                let has = bodies.iter().any(|body| sender.members().contains(body));
-                has && !self.is_busy(*from) && sender.can_migrate(self.lvt_histogram.gvt())
-            }
-        }
+    /// The tick of the next decision on islands, if there is one.
+    pub(super) fn next_epoch(&self, config: &ModelConfig) -> Option<Tick> {
+        let next = self.decided as u64 * config.epoch_ticks?;
+        (next <= config.limits.last_tick).then_some(next)
     }
 
     /// The state after an action. This state, and what the two share, stays as it is.
@@ -309,12 +304,12 @@ impl ModelState {
                     Arc::make_mut(driver).tracks_mut().for_each(&mut unshare);
                 }
             }
-            Action::Effect(_) => return,
+            Action::Effect(_) | Action::Decide => return,
         }
         let reads_table = match next {
             Action::Step(_) | Action::Write(_) => true,
             Action::Deliver { to, .. } => matches!(to, Endpoint::Bucket(_)),
-            Action::Effect(_) | Action::ScriptedInput => false,
+            Action::Effect(_) | Action::ScriptedInput | Action::Decide => false,
         };
         self.replace_tracks(gvt, &copies, reads_table);
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::base::aabb::Aabb;
 use crate::base::math::Vec3;
 use crate::base::time::Tick;
@@ -15,7 +17,7 @@ use crate::verify::toy_model::{ToyInput, ToyInputKind, ToyModel, ToyPath};
 /// The ghost state of a body.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ToyGhost {
-    /// Number of contacts of the body, in all clusters together.
+    /// Number of contacts of the body, with its own entity and with others.
     pub contacts: u32,
     /// The number of the body after each round.
     pub after_rounds: Vec<u64>,
@@ -119,15 +121,8 @@ impl Dynamics for ToyModel {
         Aabb { min: low, max: high }
     }
 
-    fn first_own_touch(&self, cluster: &[(BodyIndex, ToyPath)], from: Tick, to: Tick) -> Option<Tick> {
-        (from..=to).find(|&tick| {
-            cluster.iter().enumerate().any(|(index, (body, path))| {
-                self.touches_static(path, tick)
-                    || cluster[index + 1..]
-                        .iter()
-                        .any(|(other, other_path)| self.touch((*body, path), (*other, other_path), tick))
-            })
-        })
+    fn first_own_touch(&self, _: BodyIndex, flight: &ToyPath, from: Tick, to: Tick) -> Option<Tick> {
+        (from..=to).find(|&tick| self.touches_static(flight, tick))
     }
 
     fn first_touch(
@@ -142,40 +137,9 @@ impl Dynamics for ToyModel {
     }
 
     fn respond(&self, tick: Tick, input: &ResponseInput<ToyModel>) -> Response<ToyModel> {
-        // Slots: the bodies of the cluster, then the remote ones.
-        let mut slots: Vec<(BodyIndex, ToyPath)> = input.cluster.to_vec();
-        slots.extend(input.remotes.iter().map(|remote| (remote.body, remote.flight)));
-        let pairs = self.pairs(tick, input, &slots);
-        let after = self.numbers_after_rounds(input, &slots, &pairs);
-        let (caches, counts) =
-            contact_caches(input.cluster.len(), &slots, &pairs, &after[self.rounds as usize]);
-        let mut response = Response {
-            flights: Vec::new(),
-            caches: caches.into(),
-            ghosts: Vec::new(),
-            has_all_ghosts: true,
-            is_resting: tick % 4 != 3,
-            counts,
-        };
-        let remotes = &slots[input.cluster.len()..];
-        for (slot, (body, path)) in slots.iter().enumerate().take(input.cluster.len()) {
-            let partners: Vec<PartnerKey> = partners(slot, &pairs, &slots);
-            if partners.is_empty() {
-                continue;
-            }
-            response.flights.push((*body, self.onward(tick, path, after[self.rounds as usize][slot])));
-            let is_remote = |key: &PartnerKey| match key {
-                PartnerKey::Body(body) => remotes.iter().any(|(remote, _)| remote == body),
-                PartnerKey::Static(_) | PartnerKey::Island => false,
-            };
-            if partners.iter().any(is_remote) {
-                let contacts = partners.len() as u32;
-                let after_rounds = (1..=self.rounds as usize).map(|round| after[round][slot]).collect();
-                let ghost = Arc::new(ToyGhost { contacts, after_rounds });
-                response.ghosts.push(GhostToSend { own: *body, partners, ghost });
-            }
-        }
-        response
+        let island = || input.cluster.iter().map(|(body, _)| *body).collect();
+        let islands: Vec<Vec<BodyIndex>> = input.is_island.then(island).into_iter().collect();
+        self.respond_with_islands(tick, input, &islands)
     }
 
     fn target(input: &ToyInput) -> BodyIndex {
@@ -216,6 +180,65 @@ impl Dynamics for ToyModel {
     }
 }
 
+impl ToyModel {
+    /// How bodies go on after a tick. All bodies of an island learn the numbers that the others end with, whether they touch
+    /// or not: so it shows if an island goes on with other bodies than it should.
+    pub(super) fn respond_with_islands(
+        &self,
+        tick: Tick,
+        input: &ResponseInput<ToyModel>,
+        islands: &[Vec<BodyIndex>],
+    ) -> Response<ToyModel> {
+        // Slots: the bodies of the entity, then the remote ones.
+        let mut slots: Vec<(BodyIndex, ToyPath)> = input.cluster.to_vec();
+        slots.extend(input.remotes.iter().map(|remote| (remote.body, remote.flight)));
+        let pairs = self.pairs(tick, input, &slots);
+        let after = self.numbers_after_rounds(input, &slots, &pairs);
+        let last = &after[self.rounds as usize];
+        let (caches, counts) = contact_caches(input.cluster.len(), &slots, &pairs, last);
+        let mut response = Response {
+            flights: Cluster::<ToyModel>::new(),
+            caches: caches.into(),
+            ghosts: SmallVec::new(),
+            has_all_ghosts: true,
+            is_resting: tick % 4 != 3,
+            counts,
+        };
+        let remotes = &slots[input.cluster.len()..];
+        for (slot, (body, path)) in slots.iter().enumerate().take(input.cluster.len()) {
+            let partners = partners(slot, &pairs, &slots);
+            let island = islands.iter().find(|island| island.contains(body));
+            if partners.is_empty() && island.is_none() {
+                continue;
+            }
+            let number = island.map_or(last[slot], |island| {
+                let of_island = slots.iter().zip(last).filter(|((body, _), _)| island.contains(body));
+                mix(&[&[last[slot]][..], &of_island.map(|(_, number)| *number).collect::<Vec<_>>()].concat())
+            });
+            response.flights.push((*body, self.onward(tick, path, number)));
+            let is_remote = |key: &PartnerKey| match key {
+                PartnerKey::Body(body) => remotes.iter().any(|(remote, _)| remote == body),
+                PartnerKey::Static(_) | PartnerKey::Island => false,
+            };
+            if partners.iter().any(is_remote) {
+                let contacts = partners.len() as u32;
+                let after_rounds = (1..=self.rounds as usize).map(|round| after[round][slot]).collect();
+                let ghost = Arc::new(ToyGhost { contacts, after_rounds });
+                response.ghosts.push(GhostToSend { own: *body, partners, ghost });
+            }
+        }
+        response
+    }
+
+    /// Pairs of bodies that touch at a tick, as numbers in the list.
+    pub(super) fn touching(&self, tick: Tick, bodies: &[(BodyIndex, ToyPath)]) -> Vec<(u32, u32)> {
+        let touch =
+            |a: usize, b: usize| self.touch((bodies[a].0, &bodies[a].1), (bodies[b].0, &bodies[b].1), tick);
+        let pairs = (0..bodies.len()).flat_map(|a| (a + 1..bodies.len()).map(move |b| (a, b)));
+        pairs.filter(|(a, b)| touch(*a, *b)).map(|(a, b)| (a as u32, b as u32)).collect()
+    }
+}
+
 /// What pairs keep for the next tick, and the number of contacts. `numbers` are those after the last round.
 fn contact_caches(
     cluster: usize,
@@ -240,6 +263,7 @@ fn contact_caches(
             counts.new_contacts += u32::from(pair.cache.is_none());
         }
     }
+    caches.sort_by_key(CachedContact::key);
     (caches, counts)
 }
 
@@ -248,7 +272,7 @@ fn key(slot: Option<usize>, slots: &[(BodyIndex, ToyPath)]) -> PartnerKey {
 }
 
 /// Everything a slot touches, bodies in ascending order and static geometry last.
-fn partners(slot: usize, pairs: &[Pair], slots: &[(BodyIndex, ToyPath)]) -> Vec<PartnerKey> {
+fn partners(slot: usize, pairs: &[Pair], slots: &[(BodyIndex, ToyPath)]) -> SmallVec<[PartnerKey; 4]> {
     let other = |pair: &Pair| {
         if pair.a == slot {
             Some(key(pair.b, slots))
@@ -256,7 +280,7 @@ fn partners(slot: usize, pairs: &[Pair], slots: &[(BodyIndex, ToyPath)]) -> Vec<
             (pair.b == Some(slot)).then(|| key(Some(pair.a), slots))
         }
     };
-    let mut partners: Vec<PartnerKey> = pairs.iter().filter_map(other).collect();
+    let mut partners: SmallVec<[PartnerKey; 4]> = pairs.iter().filter_map(other).collect();
     partners.sort_unstable();
     partners
 }

@@ -1,7 +1,7 @@
 //! A schedule in words, one line for each thing that happens.
 
 use crate::base::time::Tick;
-use crate::protocol::{Effects, EntityId, Message, Next, WriteResult};
+use crate::protocol::{Effects, EntityId, MembershipChange, Message, Next, WriteResult};
 use crate::verify::config::{ModelConfig, ScriptedInput};
 use crate::verify::property::Violation;
 use crate::verify::state::{Action, Effect, Endpoint, Envelope, ModelState};
@@ -50,7 +50,7 @@ impl TraceLog {
             Next::AwaitAcks => format!("{id} is polled: waits for acknowledgements"),
             Next::AwaitLvtMin(tick) => format!("{id} is polled: waits until the lowest LVT is {tick}"),
             Next::Done => format!("{id} is polled: is done"),
-            Next::Poll | Next::Forward { .. } => format!("{id} is polled"),
+            Next::Poll => format!("{id} is polled"),
         });
     }
 
@@ -96,8 +96,11 @@ impl TraceLog {
         });
     }
 
-    pub fn migrated(&mut self, from: EntityId, bodies: &[u32], to: EntityId) {
-        self.note(|| format!("{from} sends bodies {bodies:?} to {to}"));
+    pub fn decided(&mut self, change: &MembershipChange) {
+        self.note(|| {
+            let moves = change.moves.iter().map(|(body, to)| format!("body {body} to {to}"));
+            format!("islands are decided; moves: {:?}", moves.collect::<Vec<_>>())
+        });
     }
 }
 
@@ -142,7 +145,7 @@ fn message_text(message: &Message<ToyModel>) -> String {
             )
         }
         Message::Migrate { tick, migration, .. } => {
-            format!("migration: bodies {:?} from tick {tick} on", migration.bodies())
+            format!("migration: bodies {:?} from tick {tick} on", migration.bodies().collect::<Vec<_>>())
         }
         Message::Ack { rejected: true, .. } => "acknowledgement: rejected, that version is gone".to_owned(),
         Message::Ack { rejected: false, .. } => "acknowledgement".to_owned(),
@@ -187,11 +190,7 @@ pub fn replay(config: &ModelConfig, schedule: &[Action], in_place: bool) -> (Vec
 
 /// The script of a model in words.
 pub(super) fn script_text(script: &[ScriptedInput]) -> String {
-    let text = |scripted: &ScriptedInput| match scripted {
-        ScriptedInput::Input { tick, input } => format!("{} at tick {tick}", input_text(input)),
-        ScriptedInput::Migrate { from, bodies, to } => {
-            format!("bodies {bodies:?} migrate from {from} to {to}")
-        }
-    };
+    let text =
+        |scripted: &ScriptedInput| format!("{} at tick {}", input_text(&scripted.input), scripted.tick);
     script.iter().map(text).collect::<Vec<_>>().join(", ")
 }

@@ -8,11 +8,11 @@ use std::vec::Drain;
 use crate::base::panics::panic_message;
 use crate::base::time::Tick;
 use crate::protocol::{
-    BodyIndex, Context, Driver, Entity, EntityId, Fault, GvtService, Handled, Message, Next, Passed, Plan,
-    Shell, StartedFlight, TableRequest, TableWrite,
+    BodyIndex, Context, Driver, Entity, EntityId, Fault, GvtService, Handled, Membership, MembershipChange,
+    Message, Next, Passed, Plan, Shell, StartedFlight, TableRequest, TableWrite,
 };
 use crate::tvht::Lane;
-use crate::verify::config::{Atomicity, ModelConfig, ScriptedInput};
+use crate::verify::config::{Atomicity, ModelConfig, ReferenceRun, ScriptedInput};
 use crate::verify::property::{Property, Violation};
 use crate::verify::state::{Action, Effect, Endpoint, Envelope, Log, ModelState};
 use crate::verify::toy_model::{ToyInput, ToyInputKind, ToyModel};
@@ -44,6 +44,23 @@ pub(super) fn guarded(handlers: impl FnOnce() -> Result<(), Violation>) -> Resul
     done.unwrap_or_else(|panic| {
         Err(Violation { property: Property::NoPanic, how: panic_message(&*panic).to_owned() })
     })
+}
+
+/// The decisions on islands that have been made.
+struct Decided {
+    epoch_ticks: u64,
+    count: usize,
+    run: Arc<ReferenceRun>,
+}
+
+impl Membership for Decided {
+    fn epoch_ticks(&self) -> u64 {
+        self.epoch_ticks
+    }
+
+    fn decision(&self, number: usize) -> Option<&MembershipChange> {
+        self.run.decisions[..self.count].get(number)
+    }
 }
 
 /// Performs the effects of one entity: the log and tracks at once, everything else as a list in order, so that each can
@@ -120,6 +137,7 @@ impl ModelState {
                 }
             }
             Action::ScriptedInput => self.take_input(config, notes),
+            Action::Decide => self.decide(config, notes),
         }
     }
 
@@ -138,10 +156,7 @@ impl ModelState {
             (Envelope::Input { pinned, tick, number, input }, Endpoint::Entity(id), _) => {
                 let pin = (config.toy.fault != Fault::InputUnpinnedEarly).then_some(pinned);
                 let handled = self.driver(id).on_input(tick, number, input, pin);
-                if let Some((to, input)) = self.perform_and_poll(config, id, handled, notes) {
-                    let envelope = Envelope::Input { pinned, tick, number, input };
-                    self.post(Endpoint::Entity(id), Endpoint::Entity(to), envelope);
-                }
+                self.perform_and_poll(config, id, handled, notes);
             }
             (Envelope::Reply(plan, reply), Endpoint::Entity(id), _) => {
                 let handled = self.driver(id).on_table_reply(plan, reply);
@@ -191,11 +206,13 @@ impl ModelState {
         self.ready[index] = false;
         self.waiting[index] = None;
         let times = self.lvt_histogram.times();
-        let directory = self.directory.clone();
-        let context = Context {
-            directory: directory.as_deref().map(|directory| directory as _),
-            ..Context::new(times, config.limits)
-        };
+        let decided = config.epoch_ticks.map(|epoch_ticks| Decided {
+            epoch_ticks,
+            count: self.decided,
+            run: config.reference_run(self.admitted),
+        });
+        let membership = decided.as_ref().map(|decided| decided as &dyn Membership);
+        let context = Context { membership, ..Context::new(times, config.limits) };
         let handled = self.driver(id).poll(&config.toy, &context);
         notes.stepped(id, handled.next());
         match self.perform_effects(config, id, handled, notes) {
@@ -222,7 +239,7 @@ impl ModelState {
                 self.waiting[index] = Some(tick);
                 self.wake(config);
             }
-            Next::Poll | Next::AwaitAcks | Next::Done | Next::Forward { .. } => {}
+            Next::Poll | Next::AwaitAcks | Next::Done => {}
         }
     }
 
@@ -244,19 +261,17 @@ impl ModelState {
     fn take_input(&mut self, config: &ModelConfig, notes: &mut TraceLog) {
         let number = self.inputs_used;
         self.inputs_used += 1;
-        match &config.script[number] {
-            ScriptedInput::Input { tick, input } => self.admit(config, *tick, number, *input, notes),
-            ScriptedInput::Migrate { from, bodies, to } => {
-                let gvt = self.lvt_histogram.gvt();
-                let driver = self.driver(*from);
-                let members = driver.entity().members();
-                let present: Vec<u32> =
-                    bodies.iter().copied().filter(|body| members.contains(body)).collect();
-                let handled = driver.migrate(&present, *to, gvt);
-                notes.migrated(*from, &present, *to);
-                self.perform_and_poll(config, *from, handled, notes);
-            }
-        }
+        let ScriptedInput { tick, input } = config.script[number];
+        self.admit(config, tick, number, input, notes);
+    }
+
+    /// Decides the islands of an epoch, and lets GVT rise to the next one.
+    fn decide(&mut self, config: &ModelConfig, notes: &mut TraceLog) {
+        notes.decided(&config.reference_run(self.admitted).decisions[self.decided]);
+        self.decided += 1;
+        let last_tick = config.limits.last_tick;
+        self.lvt_histogram.set_ceiling(self.next_epoch(config).unwrap_or(last_tick));
+        self.advance(config);
     }
 
     /// Pins GVT for an input and sends it to the home entity of its body; or rejects it, if its tick is committed.
@@ -281,7 +296,9 @@ impl ModelState {
         let home = self.home_entities.get(input.body as usize).copied().filter(|home| home.0 != u32::MAX);
         if !is_spawn && home.is_none() {
             // The body never existed.
-            self.lvt_histogram.remove(pinned);
+            if self.lvt_histogram.remove(pinned) {
+                self.advance(config);
+            }
             return;
         }
         self.admitted |= 1 << number;
@@ -333,21 +350,16 @@ impl ModelState {
         }
     }
 
-    /// Performs the effects of a handler after which the entity is polled again. An input that is to be forwarded is
-    /// returned.
+    /// Performs the effects of a handler after which the entity may be polled again.
     fn perform_and_poll(
         &mut self,
         config: &ModelConfig,
         id: EntityId,
         handled: Handled<ToyModel>,
         notes: &mut TraceLog,
-    ) -> Option<(EntityId, ToyInput)> {
-        match self.perform_effects(config, id, handled, notes) {
-            Next::Forward { to, input } => Some((to, input)),
-            _ => {
-                self.ready[id.0 as usize] = true;
-                None
-            }
+    ) {
+        if let Next::Poll = self.perform_effects(config, id, handled, notes) {
+            self.ready[id.0 as usize] = true;
         }
     }
 

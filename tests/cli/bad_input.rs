@@ -72,7 +72,7 @@ fn bad_scene_files_are_rejected_by_field() {
         ("binary.toml", &["UTF-8"]),
         ("missing.toml", &["does not exist"]),
         ("folder.toml", &["is not a file"]),
-        ("text.anr", &["is not a scene file", "`.toml`"]),
+        ("text.anr", &["is neither a recording nor a scene file", "`.toml`"]),
     ];
     for (file, parts) in table {
         for command in ["run", "check", "scene"] {
@@ -111,6 +111,26 @@ fn bad_arguments_are_rejected_by_name() {
             ("run bouncing --set density=full", &["density", "`lo`", "`hi`"]),
             ("run --sync magic", &["--sync", "sequential"]),
             ("run --cores 0", &["--cores"]),
+            ("run --sync lockstep --gear high", &["--gear", "auto", "calendar", "near"]),
+            ("run --sync lockstep --gear alternate", &["--gear", "auto", "calendar", "near"]),
+            ("run --gear near --regions bodies", &["--gear", "has no gears here", "use `--sync lockstep`"]),
+            ("run --gear auto --sync sequential", &["--gear", "`--sync sequential`", "leave --gear out"]),
+            ("run bridge --gear near", &["--gear", "`--sync overlap` has no gears here"]),
+            (
+                "run --regions 2 --sync sequential",
+                &["--regions", "`--sync sequential` has no regions", "leave --regions out"],
+            ),
+            ("run --regions 65", &["--regions", "64"]),
+            ("run --regions 0", &["--regions", "`auto`", "`bodies`"]),
+            (
+                "run --regions bodies --sync lockstep",
+                &["--regions", "no process per body", "--sync timewarp"],
+            ),
+            ("run --trace a.json", &["--trace", "add `--regions bodies`, or leave --trace out"]),
+            ("run --tvht actors", &["--tvht", "add `--regions bodies`"]),
+            ("run --regions 2 --history 100", &["regions", "leave `--regions` or `--history` out"]),
+            ("run --regions 2 --bridge auto", &["bridge", "leave `--regions` or `--bridge` out"]),
+            ("run bridge --sync lockstep", &["joint", "`--sync lockstep`", "use `--sync overlap`"]),
             ("run --record no/such/folder/a.anr", &["no/such/folder", "create it first"]),
             ("run --record folder.toml", &["folder.toml"]),
             ("run good.toml --bodies 2", &["--bodies", "scene file"]),
@@ -119,7 +139,6 @@ fn bad_arguments_are_rejected_by_name() {
             ("run good.toml --seconds -2", &["seconds", "-2"]),
             ("scene", &["SCENARIO|FILE"]),
             ("scene gas --set iterations=7", &["iterations", "unknown key"]),
-            ("check cylinders", &["cylinders", "`.toml`"]),
         ],
     );
 }

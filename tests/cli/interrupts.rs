@@ -1,99 +1,128 @@
-//! Ctrl-C, twice Ctrl-C, and SIGKILL.
+//! Ctrl-C, SIGTERM, SIGHUP, two of them, SIGSTOP and SIGKILL.
 #![cfg(unix)]
 
-use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anachron::record::{Ending, Recording};
 use serde_json::Value;
 
-use crate::program::{Ended, Sandbox};
-
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A process that ends with the test, even if the test fails.
-struct Running(Option<Child>);
-
-impl Running {
-    fn start(sandbox: &Sandbox, arguments: &[&str]) -> Self {
-        Running(Some(sandbox.command(arguments).spawn().unwrap()))
-    }
-
-    fn signal(&self, signal: &str) {
-        let id = self.0.as_ref().unwrap().id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
-    }
-
-    fn wait(mut self) -> Ended {
-        until("the program to end", || self.0.as_mut().unwrap().try_wait().unwrap().is_some());
-        Ended::of(&[], self.0.take().unwrap().wait_with_output().unwrap())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.0.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !done() {
-        assert!(started.elapsed() < PATIENCE, "waited too long for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Waits until frames of a recording are on disk.
-fn until_frames(sandbox: &Sandbox, name: &str) {
-    until("frames", || Recording::open(sandbox.path(name)).is_ok_and(|recording| !recording.is_empty()));
-}
+use crate::program::Sandbox;
+use crate::running::{Running, until, until_frames};
 
 const LONG_RUN: &[&str] = &["run", "stack", "--seconds", "100000", "--record", "a.anr", "--json"];
 
 #[test]
-fn ctrl_c_ends_a_run_with_a_complete_recording() {
-    let sandbox = Sandbox::new();
-    let running = Running::start(&sandbox, LONG_RUN);
-    until_frames(&sandbox, "a.anr");
-    running.signal("-INT");
-    let ended = running.wait();
-    assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert!(ended.stderr.contains("interrupted after"), "{ended:?}");
-    let outcome: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(outcome["interrupted"], true);
-    let mut recording = Recording::open(sandbox.path("a.anr")).unwrap();
-    let summary = *recording.summary().unwrap();
-    assert!(summary.interrupted);
-    assert_eq!(outcome["frames"], recording.len());
-    assert_eq!(outcome["digest"], summary.digest.to_string());
-    assert_eq!(recording.digest().unwrap(), summary.digest);
-    // The committed frames are those of a run of that length.
-    let seconds = outcome["seconds"].to_string();
-    assert_eq!(sandbox.digest(&["run", "stack", "--seconds", &seconds]), summary.digest.to_string());
+fn signals_end_a_run_with_a_complete_recording() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        let sandbox = Sandbox::new();
+        let running = sandbox.start(LONG_RUN);
+        until_frames(&sandbox, "a.anr");
+        running.signal(signal);
+        let ended = running.wait();
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(ended.stderr.contains("interrupted after"), "{ended:?}");
+        let outcome: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(outcome["interrupted"], true);
+        let mut recording = Recording::open(sandbox.path("a.anr")).unwrap();
+        let summary = *recording.summary().unwrap();
+        assert!(summary.interrupted);
+        assert_eq!(outcome["frames"], recording.len());
+        assert_eq!(outcome["digest"], summary.digest.to_string());
+        assert_eq!(recording.digest().unwrap(), summary.digest);
+        assert_eq!(sandbox.files(), ["a.anr"], "nothing partial is left");
+        // The committed frames are those of a run of that length.
+        let seconds = outcome["seconds"].to_string();
+        assert_eq!(sandbox.digest(&["run", "stack", "--seconds", &seconds]), summary.digest.to_string());
+    }
+}
+
+const RARE_FRAMES: &[&str] = &["--set", "ticks_per_frame=1e6"];
+
+#[test]
+fn signals_are_seen_between_ticks() {
+    for sync in ["sequential", "lockstep", "timewarp", "loop", "chaos", "rollback-check", "overlap"] {
+        let sandbox = Sandbox::new();
+        let run = [LONG_RUN, RARE_FRAMES, &["--sync", sync]].concat();
+        let running = sandbox.start(&run);
+        until_frames(&sandbox, "a.anr");
+        running.signal("-INT");
+        let ended = running.wait();
+        assert_eq!(ended.code, Some(130), "{sync}: {ended:?}");
+        let outcome: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!((&outcome["interrupted"], &outcome["frames"]), (&true.into(), &1.into()), "{sync}");
+        assert!(outcome["energy_start"] == outcome["energy_end"], "{sync}: of the last frame: {outcome}");
+        let recording = Recording::open(sandbox.path("a.anr")).unwrap();
+        assert!(recording.is_complete() && recording.len() == 1, "{sync}");
+    }
 }
 
 #[test]
-fn a_second_ctrl_c_ends_the_program_at_once() {
+fn a_second_signal_ends_the_program_at_once_and_leaves_good_files() {
     let sandbox = Sandbox::new();
-    let no_frames = ["--set", "ticks_per_frame=1000000"];
-    let running = Running::start(&sandbox, &[LONG_RUN, &no_frames].concat());
-    until("the recording", || sandbox.path("a.anr").exists());
+    let running = sandbox.start(&[LONG_RUN, &["--regions", "bodies", "--trace", "t.json"]].concat());
+    until_frames(&sandbox, "a.anr");
+    // So close that the second often comes before the first was seen by the run.
     running.signal("-INT");
-    std::thread::sleep(Duration::from_millis(200));
-    running.signal("-INT");
+    running.signal("-TERM");
     let ended = running.wait();
-    assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert_eq!(ended.stdout, "");
+    assert!(matches!(ended.code, Some(130)), "{ended:?}");
+    let mut recording = Recording::open(sandbox.path("a.anr")).unwrap();
+    assert!(!matches!(recording.ending(), Ending::Damaged { .. }), "{:?}", recording.ending());
+    recording.digest().unwrap();
+    let left = sandbox.files();
+    assert!(left == ["a.anr"] || left == ["a.anr", "t.json"], "nothing partial is left: {left:?}");
+}
+
+/// `timeout` sends its signal to the program and to the group of the program: that is one request.
+#[test]
+fn a_signal_that_comes_several_times_in_a_row_is_one_request() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        let sandbox = Sandbox::new();
+        let running = sandbox.start(LONG_RUN);
+        until_frames(&sandbox, "a.anr");
+        running.signal_in_a_row(signal);
+        let ended = running.wait();
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        let outcome: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(outcome["interrupted"], true);
+        assert!(Recording::open(sandbox.path("a.anr")).unwrap().is_complete());
+    }
+}
+
+#[test]
+fn a_signal_before_the_run_begins_ends_the_program() {
+    // Reading a scene from a pipe that stays open.
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        let sandbox = Sandbox::new();
+        let mut command = sandbox.command(&["check", "-"]);
+        let running = Running::start(command.stdin(Stdio::piped()));
+        std::thread::sleep(Duration::from_millis(200));
+        running.signal(signal);
+        assert_eq!(running.wait().code, Some(code), "{signal}");
+    }
+}
+
+#[test]
+fn a_program_that_was_told_to_ignore_hangups_does() {
+    let sandbox = Sandbox::new();
+    let mut command = Command::new("bash");
+    let script = "trap '' HUP; exec \"$0\" run stack --seconds 1e5 --record a.anr --json --quiet";
+    command.args(["-c", script, env!("CARGO_BIN_EXE_anachron")]).current_dir(sandbox.path(""));
+    let running = Running::start(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()));
+    until_frames(&sandbox, "a.anr");
+    running.signal("-HUP");
+    let frames = || Recording::open(sandbox.path("a.anr")).unwrap().len();
+    let before = frames();
+    until("more frames", || frames() > before);
+    running.signal("-TERM");
+    assert_eq!(running.wait().code, Some(143));
 }
 
 #[test]
 fn a_killed_run_leaves_a_readable_recording() {
     let sandbox = Sandbox::new();
-    let running = Running::start(&sandbox, LONG_RUN);
+    let running = sandbox.start(LONG_RUN);
     until_frames(&sandbox, "a.anr");
     running.signal("-KILL");
     let ended = running.wait();
@@ -102,4 +131,25 @@ fn a_killed_run_leaves_a_readable_recording() {
     assert!(matches!(recording.ending(), Ending::CutOff { .. }));
     assert!(recording.len() > 1);
     recording.digest().unwrap();
+}
+
+/// Time in which a process is stopped says nothing about whether its run has stalled.
+#[test]
+fn a_run_that_is_stopped_and_continued_ends_as_if_it_had_not_been() {
+    let sandbox = Sandbox::new();
+    let scene = ["run", "bouncing", "--seconds", "24"];
+    let run = [&scene[..], &["--cores", "2", "--regions", "bodies", "--json", "--quiet"]].concat();
+    let digest = sandbox.digest(&[&scene[..], &["--sync", "sequential"]].concat());
+    let mut running = sandbox.start(&run);
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!running.is_over(), "the run is too short to be stopped");
+        running.signal("-STOP");
+        std::thread::sleep(Duration::from_millis(700));
+        running.signal("-CONT");
+    }
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let outcome: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(outcome["digest"].as_str(), Some(digest.as_str()));
 }

@@ -37,7 +37,24 @@ const RUN: &[&str] = &[
     "speculation",
     "overlap",
     "bridge",
+    "processes",
     "version",
+];
+
+const PROCESSES: &[&str] = &[
+    "regions",
+    "bodies",
+    "threads",
+    "is_optimistic",
+    "region_ticks",
+    "ticks",
+    "ticks_undone",
+    "rollbacks",
+    "messages",
+    "antimessages",
+    "late_messages",
+    "known_messages",
+    "exchanges",
 ];
 
 const SPECULATION: &[&str] = &[
@@ -52,6 +69,7 @@ const SPECULATION: &[&str] = &[
     "repeated_events",
     "antievents",
     "ghost_updates",
+    "ghosts_awaited",
     "inputs",
     "migrations",
     "contact_ticks",
@@ -204,11 +222,14 @@ fn object(sandbox: &Sandbox, arguments: &[&str]) -> Value {
 #[test]
 fn no_key_of_run_disappears() {
     let sandbox = Sandbox::new();
-    let run = object(&sandbox, &["run", "stack", "--seconds", "0.2", "--sync", "timewarp"]);
+    let run = object(&sandbox, &["run", "stack", "--seconds", "0.2", "--regions", "bodies"]);
     assert_keys(&run, RUN);
     assert_all_are_listed(&run, RUN);
     assert_keys(&run["speculation"], SPECULATION);
     assert_all_are_listed(&run["speculation"], SPECULATION);
+    let run = object(&sandbox, &["run", "stack", "--seconds", "0.1", "--sync", "lockstep"]);
+    assert_keys(&run["processes"], PROCESSES);
+    assert_all_are_listed(&run["processes"], PROCESSES);
     let run = object(&sandbox, &["run", "stack", "--seconds", "0.1", "--sync", "overlap", "--residual"]);
     assert_keys(&run, RUN);
     assert_keys(&run["overlap"], OVERLAP);

@@ -7,6 +7,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::running::Running;
+
 /// A folder that is removed after the test.
 pub struct Sandbox {
     folder: TempDir,
@@ -54,9 +56,14 @@ impl Sandbox {
         command
     }
 
+    /// Starts the program.
+    pub fn start(&self, arguments: &[&str]) -> Running {
+        Running::start(&mut self.command(arguments))
+    }
+
     /// Runs the program to its end.
     pub fn run(&self, arguments: &[&str]) -> Ended {
-        Ended::of(arguments, self.command(arguments).output().unwrap())
+        self.start(arguments).wait()
     }
 
     /// Runs the program, which must end with 0, and returns its standard output.
@@ -86,9 +93,9 @@ impl fmt::Debug for Ended {
 }
 
 impl Ended {
-    pub fn of(arguments: &[&str], output: Output) -> Self {
+    pub fn of(asked: &str, output: Output) -> Self {
         let ended = Ended {
-            asked: arguments.join(" "),
+            asked: asked.to_owned(),
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),

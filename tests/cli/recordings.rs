@@ -1,10 +1,8 @@
 //! `run --record`, `diff` and `export`.
 
-use std::fs::File;
-
 use anachron::record::{Ending, Recording};
 
-use crate::program::{Ended, Sandbox};
+use crate::program::Sandbox;
 
 fn recorded(sandbox: &Sandbox, name: &str, more: &[&str]) -> String {
     let arguments = ["run", "stack", "--bodies", "3", "--seconds", "0.5", "--record", name];
@@ -133,16 +131,4 @@ fn bad_input_replaces_no_older_recording() {
     recorded(&sandbox, "a.anr", &["--seed", "2"]);
     let recording = Recording::open(sandbox.path("a.anr")).unwrap();
     assert!(matches!(recording.ending(), Ending::Finished(_)) && recording.scene().seed == 2);
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_full_disk_is_a_failure_but_no_bad_input() {
-    let sandbox = Sandbox::new();
-    for arguments in [&["run", "stack", "--record", "/dev/full", "--json"][..], &["run", "stack", "--json"]] {
-        let full = File::options().write(true).open("/dev/full").unwrap();
-        let ended = Ended::of(arguments, sandbox.command(arguments).stdout(full).output().unwrap());
-        assert_eq!(ended.code, Some(1), "{ended:?}");
-        assert!(ended.stderr.contains("error: ") && ended.stderr.contains("No space left"), "{ended:?}");
-    }
 }

@@ -36,17 +36,19 @@ fn json_is_one_object_on_one_line() {
 }
 
 #[test]
-fn the_summary_goes_to_standard_error_only() {
+fn the_summary_is_the_result_and_makes_room_for_json() {
     let sandbox = Sandbox::new();
     let ended = sandbox.run(&["run", "stack", "--seconds", "0.1"]);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(ended.stdout, "");
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     let digest = sandbox.digest(&["run", "stack", "--seconds", "0.1"]);
     let open_system = "drift, by gravity and static geometry";
     for part in ["stack: 10 bodies", "contacts", "overlap", "energy", open_system, "body-ticks/s", &digest] {
-        assert!(ended.stderr.contains(part), "{part} is missing in {}", ended.stderr);
+        assert!(ended.stdout.contains(part), "{part} is missing in {}", ended.stdout);
     }
-    assert!(!ended.stderr.contains(['\r', '\u{1b}']), "no progress bar without a terminal: {ended:?}");
+    assert!(!ended.stdout.contains(['\r', '\u{1b}']), "no progress bar without a terminal: {ended:?}");
+    let json = sandbox.run(&["run", "stack", "--seconds", "0.1", "--json"]);
+    assert_eq!(json.stdout.lines().count(), 1, "{json:?}");
+    assert!(json.stderr.contains("stack: 10 bodies"), "{json:?}");
     let quiet = sandbox.run(&["run", "stack", "--seconds", "0.1", "--quiet"]);
     assert_eq!((quiet.code, quiet.stdout.as_str(), quiet.stderr.as_str()), (Some(0), "", ""));
 }
@@ -183,7 +185,20 @@ fn every_command_has_help_with_an_exit_code_of_zero() {
     let sandbox = Sandbox::new();
     assert!(sandbox.good(&["--version"]).starts_with("anachron "));
     assert!(sandbox.good(&["--help"]).contains("Examples:"));
-    for command in ["run", "list", "scene", "check", "export", "diff", "render"] {
+    for command in [
+        "run",
+        "list",
+        "scene",
+        "check",
+        "info",
+        "export",
+        "diff",
+        "render",
+        "bench",
+        "verify",
+        "completions",
+        "man",
+    ] {
         assert!(sandbox.good(&[command, "--help"]).contains("Usage: anachron"), "{command}");
     }
     assert_eq!(sandbox.run(&[]).code, Some(2));
@@ -193,25 +208,28 @@ fn every_command_has_help_with_an_exit_code_of_zero() {
 #[cfg(unix)]
 #[test]
 fn a_closed_pipe_is_no_failure() {
+    use crate::running::Running;
     use std::io::Read;
     let sandbox = Sandbox::new();
     let arguments = ["scene", "gas", "--bodies", "20000"];
-    let mut child = sandbox.command(&arguments).spawn().unwrap();
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let running = Running::start(sandbox.command(&arguments).stdout(writer));
     let mut first = [0; 4];
-    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    reader.read_exact(&mut first).unwrap();
     assert_eq!(&first, b"name");
-    let ended = crate::program::Ended::of(&arguments, child.wait_with_output().unwrap());
+    drop(reader);
+    let ended = running.wait();
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     // The same for the summary.
-    let mut child = sandbox.command(&["run", "stack", "--seconds", "0.1", "--json"]).spawn().unwrap();
-    drop((child.stdout.take(), child.stderr.take()));
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let closed = || std::io::pipe().unwrap().1;
+    let mut command = sandbox.command(&["run", "stack", "--seconds", "0.1", "--json"]);
+    assert_eq!(Running::start(command.stdout(closed()).stderr(closed())).wait().code, Some(0));
 }
 
 #[test]
 fn a_trace_is_written_beside_the_outcome() {
     let sandbox = Sandbox::new();
-    let plain = ["run", "stack", "--seconds", "0.2", "--sync", "timewarp", "--cluster", "1"];
+    let plain = ["run", "stack", "--seconds", "0.2", "--regions", "bodies"];
     let object = sandbox.json(&[&plain[..], &["--trace", "trace.json"]].concat());
     assert_eq!(object["digest"], sandbox.digest(&plain).as_str());
     let speculation = &object["speculation"];
@@ -221,7 +239,7 @@ fn a_trace_is_written_beside_the_outcome() {
     let trace: Value =
         serde_json::from_str(&std::fs::read_to_string(sandbox.path("trace.json")).unwrap()).unwrap();
     assert!(trace["traceEvents"].as_array().unwrap().len() > 100);
-    let told = sandbox.run(&plain).stderr;
+    let told = sandbox.good(&plain);
     for label in ["messages", "window", "GVT", "cores busy", "memory"] {
         assert!(told.contains(&format!("\n  {label} ")), "{label} is missing in {told}");
     }
@@ -230,7 +248,7 @@ fn a_trace_is_written_beside_the_outcome() {
 #[test]
 fn a_trace_that_cannot_be_written_is_rejected_before_the_run() {
     let sandbox = Sandbox::new();
-    let run = ["run", "stack", "--sync", "timewarp", "--record", "stack.anr", "--trace"];
+    let run = ["run", "stack", "--regions", "bodies", "--record", "stack.anr", "--trace"];
     for path in ["missing/trace.json", "."] {
         let ended = sandbox.run(&[&run[..], &[path]].concat());
         assert_eq!(ended.code, Some(2), "{ended:?}");
@@ -239,5 +257,5 @@ fn a_trace_that_cannot_be_written_is_rejected_before_the_run() {
     }
     let ended = sandbox.run(&["run", "stack", "--sync", "sequential", "--trace", "trace.json"]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
-    assert!(ended.stderr.contains("--trace") && ended.stderr.contains("--sync timewarp"), "{ended:?}");
+    assert!(ended.stderr.contains("--trace") && ended.stderr.contains("--regions bodies"), "{ended:?}");
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::program::Sandbox;
+use crate::running::Running;
 
 #[test]
 fn a_check_without_violations_ends_with_0() {
@@ -32,7 +33,20 @@ fn a_fault_that_is_noticed_ends_with_0() {
     }
     let random = sandbox.run(&["verify", "--random", "1", "--fault", "no-antievents"]);
     assert_eq!(random.code, Some(0), "{random:?}");
-    assert!(random.stderr.contains("noticed: "), "{random:?}");
+    assert!(random.stdout.contains("noticed: "), "{random:?}");
+}
+
+#[test]
+fn regions_are_checked_alone_if_asked_for() {
+    let sandbox = Sandbox::new();
+    let outcome = sandbox.json(&["verify", "--protocol", "regions", "--states", "500", "--schedules", "3"]);
+    assert_eq!((&outcome["protocol"], &outcome["schedules"]), (&"regions".into(), &3.into()), "{outcome}");
+    assert!(outcome["states"].as_u64().unwrap() >= 500 && outcome["violation"].is_null(), "{outcome}");
+    let ended = sandbox.run(&["verify", "--fault", "late-ignored", "--json"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let outcome: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&outcome["protocol"], &outcome["fault_noticed"]), (&"regions".into(), &true.into()));
+    assert!(ended.stderr.contains("learns from region"), "{ended:?}");
 }
 
 #[test]
@@ -50,9 +64,9 @@ fn limits_of_work_give_the_same_outcome_on_any_number_of_cores() {
     let sandbox = Sandbox::new();
     let arguments = ["verify", "--states", "20000", "--schedules", "21", "--json", "--quiet"];
     let outcome = |threads: &str| {
-        let output = sandbox.command(&arguments).env("RAYON_NUM_THREADS", threads).output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
-        let mut outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let ended = Running::start(sandbox.command(&arguments).env("RAYON_NUM_THREADS", threads)).wait();
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let mut outcome: Value = serde_json::from_str(&ended.stdout).unwrap();
         assert!(outcome.as_object_mut().unwrap().remove("seconds").is_some());
         outcome
     };
@@ -90,7 +104,7 @@ fn what_was_announced_and_not_reached_is_said() {
     // A second is too short for a million schedules.
     let ended = sandbox.run(&["verify", "--random", "3", "--schedules", "1000000", "--seconds", "1"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stderr.contains(" of 1,000,000 schedules not run: limit of 1 s reached"), "{ended:?}");
+    assert!(ended.stdout.contains(" of 1,000,000 schedules not run: limit of 1 s reached"), "{ended:?}");
 }
 
 #[test]
@@ -117,6 +131,8 @@ fn arguments_that_do_not_go_together_are_named() {
         (&["verify", "--random", "1", "--states", "9"], "--states does not go with --random"),
         (&["verify", "--protocol", "paper", "--window", "2"], "--window does not go with --protocol paper"),
         (&["verify", "--protocol", "paper", "--states", "2"], "--states does not go with --protocol paper"),
+        (&["verify", "--protocol", "regions", "--entities", "2"], "--entities describes entities"),
+        (&["verify", "--protocol", "regions", "--fault", "no-versions"], "a fault of the other protocol"),
     ] {
         let ended = sandbox.run(arguments);
         assert_eq!(ended.code, Some(2), "{ended:?}");

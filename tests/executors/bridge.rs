@@ -91,9 +91,9 @@ fn columns(ticks: u32) -> Scene {
     scene
 }
 
-/// A cluster that could advance by itself for several epochs stops at the tick at which a body may change islands.
+/// Bodies that could go on for several epochs stop at the tick at which one may change islands.
 #[test]
-fn resting_clusters_wait_for_membership_at_epochs() {
+fn resting_bodies_wait_for_membership_at_epochs() {
     for ticks in 24..32 {
         let settings = IslandSettings { epoch_ticks: 8, ..by_workers(1) };
         let simulation = Simulation::new(&columns(ticks)).unwrap().bridge(Some(settings));

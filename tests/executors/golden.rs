@@ -1,10 +1,14 @@
-//! Every scenario commits its golden digest. `./test` runs this optimised and not optimised.
+//! Every scenario and every moving shape commits its golden digest. `./test` runs this optimised and not optimised.
 
 use std::ops::ControlFlow;
 
+use anachron::internals::tvht::Lane;
 use anachron::scenarios::{GOLDEN, Golden, Request, SCENARIOS, build};
-use anachron::{Frame, Simulation, SyncMode};
+use anachron::scene::{Body, Scene, Shape};
+use anachron::{Frame, GearChoice, Regions, Simulation, SyncMode, Tuning};
 use xxhash_rust::xxh3::Xxh3;
+
+use crate::scenes;
 
 /// One hash over the bits of all frames in order, which no change of the digest function touches: with it, a change of
 /// that function shows that the frames themselves have not changed. In the order of the table of golden runs.
@@ -88,4 +92,96 @@ fn every_scenario_has_a_golden_digest() {
     for scenario in SCENARIOS {
         assert!(GOLDEN.iter().any(|golden| golden.scenario == scenario.name), "{}", scenario.name);
     }
+}
+
+/// One of every shape that can move, and the digest of [`tumbling`] bodies of it.
+fn moving_shapes() -> [(Shape, &'static str); 6] {
+    let points =
+        vec![[0.3, 0.0, 0.0], [-0.2, 0.25, 0.1], [-0.2, -0.25, 0.1], [0.0, 0.05, -0.3], [0.0, 0.0, 0.35]];
+    [
+        (Shape::Sphere { radius: 0.3 }, "98693c899fbba95dae6c770a0680e128"),
+        (Shape::Box { half_extents: [0.3, 0.2, 0.25] }, "3c20fd986d9d7e06d31e7f33a2d603cc"),
+        (Shape::Capsule { radius: 0.15, half_height: 0.2 }, "cba589543b2e7177e040f31021246f45"),
+        (Shape::Cylinder { radius: 0.25, half_height: 0.2 }, "148215032995fa6f86c3668b9d22dedf"),
+        (Shape::Ring { radius: 0.25, tube: 0.08 }, "1c61728cea3031ed6787e47c1ec74f0c"),
+        (Shape::Hull { points }, "71e386a35cb49cf77353f09f6dd70f9c"),
+    ]
+}
+
+/// Where in [`moving_shapes`] a shape is. A new shape does not compile here before it is there.
+fn place(shape: &Shape) -> Option<usize> {
+    match shape {
+        Shape::Sphere { .. } => Some(0),
+        Shape::Box { .. } => Some(1),
+        Shape::Capsule { .. } => Some(2),
+        Shape::Cylinder { .. } => Some(3),
+        Shape::Ring { .. } => Some(4),
+        Shape::Hull { .. } => Some(5),
+        Shape::HalfSpace { .. } | Shape::Mesh { .. } => None,
+    }
+}
+
+/// Bodies of these shapes that spin, meet in the air, and fall to the floor and on each other.
+fn tumbling(shapes: &[Shape]) -> Scene {
+    let mut scene = Scene { seconds: 0.5, statics: vec![scenes::floor()], ..scenes::scene(0.4, 0.3) };
+    for number in 0..8_u32 {
+        let [x, y, z] = [number % 2, number / 4, number / 2 % 2].map(f64::from);
+        let shape = shapes[number as usize % shapes.len()].clone();
+        let mut body = Body::new(shape, [0.8 * x, 0.6 + 0.8 * y, 0.8 * z]);
+        body.orientation = [[0.6, 0.0, 0.0, 0.8], [0.0, 0.0, 0.28, 0.96]][number as usize % 2];
+        body.velocity = [2.0 - 4.0 * x, -y, 0.3 - 0.5 * z];
+        body.angular_velocity = [1.0 + f64::from(number), 0.5, -2.0];
+        scene.bodies.push(body);
+    }
+    scene
+}
+
+/// The digest of a scene, the same by every exact executor.
+fn exact_digest(what: &str, scene: &Scene) -> String {
+    let simulation = Simulation::new(scene).expect("the scene is valid");
+    let run = |sync: SyncMode, tuning: Tuning| {
+        let simulation = simulation.clone().sync(sync).cores(2).tuning(tuning);
+        simulation.run(|_| ControlFlow::Continue(())).expect("the run finishes")
+    };
+    let usual = Tuning::default();
+    let bodies = Tuning { regions: Regions::Bodies, ..usual };
+    let actors = Tuning { lane: Lane::Actors, buckets: 7, ..bodies };
+    let reference = run(SyncMode::Sequential, usual);
+    assert!(reference.tally.contacts > 8, "{what}: {} contacts", reference.tally.contacts);
+    let cases = [
+        (SyncMode::Lockstep, usual),
+        (SyncMode::Lockstep, Tuning { gear: GearChoice::Calendar, ..usual }),
+        (SyncMode::Lockstep, Tuning { gear: GearChoice::Near, ..usual }),
+        (SyncMode::Loop, usual),
+        (SyncMode::Chaos, usual),
+        (SyncMode::RollbackCheck, usual),
+        (SyncMode::Timewarp, usual),
+        (SyncMode::Timewarp, bodies),
+        (SyncMode::Timewarp, actors),
+    ];
+    for (sync, tuning) in cases {
+        let report = run(sync, tuning);
+        let same = (report.digest, report.tally) == (reference.digest, reference.tally);
+        assert!(same, "{what}, {sync:?}, {tuning:?}: {} instead of {}", report.digest, reference.digest);
+    }
+    reference.digest.to_string()
+}
+
+#[test]
+fn every_moving_shape_commits_its_golden_digest() {
+    let (mut all, mut wrong) = (Vec::new(), Vec::new());
+    for (number, (shape, expected)) in moving_shapes().into_iter().enumerate() {
+        assert_eq!(place(&shape), Some(number));
+        let digest = exact_digest(&format!("{shape:?}"), &tumbling(std::slice::from_ref(&shape)));
+        if digest != expected {
+            wrong.push(format!("{shape:?}: digest {digest} instead of {expected:?}"));
+        }
+        all.push(shape);
+    }
+    let (digest, expected) =
+        (exact_digest("all shapes", &tumbling(&all)), "ec692a32788bbe95d41b90174b9d48c2");
+    if digest != expected {
+        wrong.push(format!("all shapes: digest {digest} instead of {expected:?}"));
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }

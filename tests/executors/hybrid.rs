@@ -13,7 +13,7 @@ use anachron::internals::physics::World;
 use anachron::internals::protocol::Stats;
 use anachron::internals::rigid::RigidModel;
 use anachron::scene::{Scene, Shape, StaticObject};
-use anachron::{Simulation, SyncMode};
+use anachron::{Simulation, Stop, SyncMode};
 
 use crate::scenes::ball;
 
@@ -126,11 +126,11 @@ fn islands_do_not_shorten_the_steps_of_flying_bodies() {
     let world = Arc::new(World::new(&scene).unwrap());
     let islands = IslandModel::new(&world, IslandSettings::default()).unwrap();
     let with_islands = RigidModel::new(world.clone()).with_islands(Some(Arc::new(islands)));
-    // Every entity begins with one body, so that entities and bodies have the same numbers.
-    let tuning = Tuning { cluster: 1, ..Tuning::default() };
+    // Entities and bodies have the same numbers.
+    let tuning = Tuning::default();
     let stats_of = |model: &RigidModel| {
         let mut stats: Vec<Stats> = Vec::new();
-        let job = Job { model, tuning: &tuning, inputs: None };
+        let job = Job { model, tuning: &tuning, inputs: None, stop: &Stop::default() };
         let mut watch = |view: &StepView| {
             stats.resize(view.drivers.len(), Stats::default());
             let entity = view.acted.0 as usize;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use anachron::internals::base::ids::BodyId;
-use anachron::internals::executor::Tuning;
+use anachron::internals::executor::{Regions, Tuning};
 use anachron::internals::runtime::inputs::{Input, InputError, Inputs};
 use anachron::internals::tvht::Lane;
 use anachron::scene::{Body, Scene, Shape, StaticObject};
@@ -84,14 +84,19 @@ proptest! {
         late_inputs in prop::collection::vec((0..60u64, 0..60u64, any_input(14)), 1..16),
         window in prop::sample::select(&[1u64, 8, 61][..]),
         history in prop::sample::select(&[0u64, 10][..]),
-        cluster in prop::sample::select(&[1u32, 3][..]),
         seed in any::<u64>(),
     ) {
         let scene = scene(bodies, if falls { -9.81 } else { 0.0 });
         let simulation = Simulation::new(&scene).expect("the scene is valid");
-        let tuning = Tuning { window_ticks: window, history_ticks: history, cluster, ..Tuning::default() };
+        let tuning = Tuning {
+            window_ticks: window,
+            history_ticks: history,
+            regions: Regions::Bodies,
+            ..Tuning::default()
+        };
         give_and_compare(simulation.clone().tuning(tuning).sync(SyncMode::Chaos).chaos_seed(seed), &late_inputs)?;
         give_and_compare(simulation.clone().sync(SyncMode::RollbackCheck), &late_inputs)?;
+        give_and_compare(simulation.clone().sync(SyncMode::Timewarp).cores(2), &late_inputs)?;
         for lane in [Lane::Shared, Lane::Actors] {
             let tuning = Tuning { lane, buckets: 64, ..tuning };
             give_and_compare(simulation.clone().tuning(tuning).sync(SyncMode::Timewarp).cores(2), &late_inputs)?;
@@ -146,8 +151,12 @@ fn push_repeatedly(inputs: &Inputs, shown: &AtomicU64) {
 fn a_push_changes_the_velocity_by_impulse_over_mass() {
     let mut scene = Scene { seconds: 0.5, gravity: [0.0; 3], ..Scene::default() };
     scene.bodies.push(Body::new(Shape::Sphere { radius: 0.5 }, [0.0; 3]));
-    for sync in [SyncMode::Sequential, SyncMode::Timewarp] {
-        let mut simulation = Simulation::new(&scene).expect("the scene is valid").sync(sync);
+    let (auto, bodies) = (Regions::Auto, Regions::Bodies);
+    for (sync, regions) in
+        [(SyncMode::Sequential, auto), (SyncMode::Timewarp, auto), (SyncMode::Timewarp, bodies)]
+    {
+        let tuning = Tuning { regions, ..Tuning::default() };
+        let mut simulation = Simulation::new(&scene).expect("the scene is valid").sync(sync).tuning(tuning);
         let mass = simulation.world().bodies[0].mass;
         let inputs = simulation.inputs();
         let push = Input::Push { body: BodyId(0), impulse: [2.0 * mass, 0.0, 0.0], turn: [0.0; 3] };
@@ -167,8 +176,17 @@ fn a_push_changes_the_velocity_by_impulse_over_mass() {
 
 #[test]
 fn bodies_are_spawned_and_despawned() {
-    for sync in [SyncMode::Sequential, SyncMode::Loop, SyncMode::Timewarp] {
-        let mut simulation = Simulation::new(&scene(2, 0.0)).expect("the scene is valid").sync(sync);
+    let (auto, bodies) = (Regions::Auto, Regions::Bodies);
+    for (sync, regions) in [
+        (SyncMode::Sequential, auto),
+        (SyncMode::Lockstep, auto),
+        (SyncMode::Loop, auto),
+        (SyncMode::Timewarp, auto),
+        (SyncMode::Timewarp, bodies),
+    ] {
+        let tuning = Tuning { regions, ..Tuning::default() };
+        let simulation = Simulation::new(&scene(2, 0.0)).expect("the scene is valid");
+        let mut simulation = simulation.sync(sync).tuning(tuning);
         let inputs = simulation.inputs();
         let new_body = Body::new(Shape::Sphere { radius: 0.1 }, [5.0, 5.0, 5.0]);
         let mut counts = Vec::new();
@@ -190,8 +208,13 @@ fn bodies_are_spawned_and_despawned() {
 
 #[test]
 fn impossible_inputs_are_rejected() {
-    let mut simulation =
-        Simulation::new(&scene(3, 0.0)).expect("the scene is valid").sync(SyncMode::Timewarp);
+    impossible_inputs_are_rejected_by(Regions::Auto);
+    impossible_inputs_are_rejected_by(Regions::Bodies);
+}
+
+fn impossible_inputs_are_rejected_by(regions: Regions) {
+    let simulation = Simulation::new(&scene(3, 0.0)).expect("the scene is valid").sync(SyncMode::Timewarp);
+    let mut simulation = simulation.tuning(Tuning { regions, ..Tuning::default() });
     let inputs = simulation.inputs();
     let push = |body, impulse| Input::Push { body: BodyId(body), impulse, turn: [0.0; 3] };
     let fine = push(0, [0.0; 3]);

@@ -1,4 +1,4 @@
-//! Every scenario commits the reference by speculation, whatever the window, the buckets and the clusters.
+//! Every scenario commits the reference by speculation, whatever the window and the buckets.
 //!
 //! All combinations would take minutes, so each run takes a sample that contains every value of every setting.
 //! Another sample: `ANACHRON_SEED=7`; all combinations: `ANACHRON_CASES=100`; one scenario: `ANACHRON_ONLY=bowl`.
@@ -13,7 +13,6 @@ use crate::same_bits::Reference;
 
 const WINDOWS_TICKS: [u64; 4] = [1, 16, 64, 1024];
 const BUCKETS: [u32; 4] = [1, 7, 64, 4096];
-const CLUSTERS: [u32; 3] = [1, 4, 32];
 /// Scenarios with many contacts, in which a lost ghost update changes the result.
 const CROWDED: [&str; 5] = ["cylinders", "bouncing", "stack", "bowl", "billiards"];
 
@@ -53,14 +52,13 @@ fn every_setting_commits_the_reference() {
     let mut turn = number("ANACHRON_SEED", 1);
     for golden in GOLDEN.iter().filter(|golden| wanted(golden)) {
         let reference = Reference::new(&scene(golden, 1.0));
-        // Odd steps through lists of four and of three reach every combination in 48 samples.
-        for _ in 0..samples.min(48) {
+        // Sixteen samples have every combination.
+        for _ in 0..samples.min(16) {
             turn += 1;
             let turn = turn as usize;
             let tuning = Tuning {
                 window_ticks: WINDOWS_TICKS[turn % 4],
                 buckets: BUCKETS[(turn + turn / 4) % 4],
-                cluster: CLUSTERS[turn % 3],
                 ..Tuning::default()
             };
             check(golden, &reference, &tuning, Order::Sensible);
@@ -75,14 +73,9 @@ fn crowded_scenes_commit_the_reference_in_any_order() {
     for golden in GOLDEN.iter().filter(|golden| CROWDED.contains(&golden.scenario) && wanted(golden)) {
         let reference = Reference::new(&scene(golden, 0.4));
         for seed in first..first + seeds {
-            let cluster = CLUSTERS[seed as usize % 2];
             for (window_ticks, contact_ticks) in [(16, 1), (64, 3)] {
-                let tuning = Tuning {
-                    window_ticks,
-                    contact_window_ticks: Some(contact_ticks),
-                    cluster,
-                    ..Tuning::default()
-                };
+                let tuning =
+                    Tuning { window_ticks, contact_window_ticks: Some(contact_ticks), ..Tuning::default() };
                 check(golden, &reference, &tuning, Order::Adversarial(seed));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use anachron::internals::executor::Tuning;
+use anachron::internals::executor::{Regions, Tuning};
 use anachron::internals::tvht::Lane;
 use anachron::scenarios::{GOLDEN, Golden, Request, build};
 use anachron::scene::{Body, Scene, Shape};
@@ -24,8 +24,9 @@ fn run(scene: &Scene, sync: SyncMode, cores: usize, tuning: Tuning) -> Report {
     simulation.run(|_| ControlFlow::Continue(())).expect("the run finishes")
 }
 
-/// Time Warp must commit the digest and the tally of the reference.
+/// Time Warp by bodies must commit the digest and the tally of the reference.
 fn assert_same(scene: &Scene, reference: &Report, cores: usize, tuning: Tuning) {
+    let tuning = Tuning { regions: Regions::Bodies, ..tuning };
     let report = run(scene, SyncMode::Timewarp, cores, tuning);
     let case = format!("{} on {cores} cores with {tuning:?}", scene.name);
     assert_eq!(report.digest, reference.digest, "{case}");
@@ -36,15 +37,13 @@ fn assert_same(scene: &Scene, reference: &Report, cores: usize, tuning: Tuning) 
 /// Every scenario, on one to eight cores, with windows from 1 tick to the whole run.
 #[test]
 fn every_scenario_on_any_number_of_cores() {
-    // Interlocked rings are slow without clusters: most of the run is left to `./test long`.
-    let is_short = |golden: &Golden| golden.scenario == "chain-net" && patience() == 1;
-    let milliseconds = |golden: &Golden| if is_short(golden) { 100 } else { 400 };
+    // Ghost updates for each of sixteen iterations are slow: most of the run is left to `./test long`.
+    let is_slow = |golden: &Golden| ["chain-net", "pyramid"].contains(&golden.scenario) && patience() == 1;
+    let milliseconds = |golden: &Golden| if is_slow(golden) { 100 } else { 400 };
     let scenes = GOLDEN.iter().map(|golden| (golden, scene_of(golden, milliseconds(golden))));
-    for (case, (golden, scene)) in scenes.filter(|(_, scene)| scene.joints.is_empty()).enumerate() {
-        // A pyramid sends ghost updates for each of its sixteen iterations: expensive without clusters.
-        let cluster = if golden.scenario == "pyramid" { 16 } else { 1 };
+    for (case, (_, scene)) in scenes.filter(|(_, scene)| scene.joints.is_empty()).enumerate() {
         let reference = run(&scene, SyncMode::Sequential, 1, Tuning::default());
-        let usual = Tuning { cluster, ..Tuning::default() };
+        let usual = Tuning { regions: Regions::Bodies, ..Tuning::default() };
         for cores in [1, 2] {
             assert_same(&scene, &reference, cores, usual);
         }
@@ -52,13 +51,8 @@ fn every_scenario_on_any_number_of_cores() {
         let cores = [3, 4, 8][case % 3];
         let window_ticks = [1, 16, 64, 1024][case % 4];
         let buckets = [1, 7, 64, 4096][(case / 2) % 4];
-        let cluster = if golden.scenario == "pyramid" { 32 } else { [1, 4, 32][(case / 3) % 3] };
         let adaptive = case % 2 == 0;
-        assert_same(&scene, &reference, cores, Tuning { window_ticks, buckets, cluster, adaptive, ..usual });
-        // Automatic clustering.
-        for cores in [1, 2] {
-            assert_same(&scene, &reference, cores, Tuning { cluster: 0, adaptive, ..usual });
-        }
+        assert_same(&scene, &reference, cores, Tuning { window_ticks, buckets, adaptive, ..usual });
         // Buckets as actors: a table request carries the track from one to the next.
         let actors = Tuning { lane: Lane::Actors, buckets: [64, 7, 1][case % 3], ..usual };
         assert_same(&scene, &reference, 2, actors);
@@ -74,7 +68,7 @@ fn a_void_plan_is_not_mistaken_for_its_successor() {
         let request = Request { bodies: Some(bodies), seconds: Some(seconds), ..Request::default() };
         let scene = build(name, &request).expect("the scenario is valid");
         let reference = run(&scene, SyncMode::Sequential, 1, Tuning::default());
-        let tuning = Tuning { lane: Lane::Actors, buckets, cluster: 1, ..Tuning::default() };
+        let tuning = Tuning { lane: Lane::Actors, buckets, regions: Regions::Bodies, ..Tuning::default() };
         assert_same(&scene, &reference, cores, tuning);
     }
 }
@@ -98,9 +92,7 @@ fn every_step_can_be_rolled_back_and_repeated() {
     let scenes = GOLDEN.iter().map(|golden| (golden, scene_of(golden, 400)));
     for (golden, scene) in scenes.filter(|(_, scene)| scene.joints.is_empty() && scene.name != "pyramid") {
         let reference = run(&scene, SyncMode::Sequential, 1, Tuning::default());
-        let report = run(&scene, SyncMode::RollbackCheck, 1, Tuning { cluster: 1, ..Tuning::default() });
-        let clustered = run(&scene, SyncMode::RollbackCheck, 1, Tuning::default());
-        assert_eq!(clustered.digest, reference.digest, "{}", golden.scenario);
+        let report = run(&scene, SyncMode::RollbackCheck, 1, Tuning::default());
         assert_eq!((report.digest, report.tally), (reference.digest, reference.tally), "{}", golden.scenario);
         let stats = report.speculation.expect("it speculates");
         assert!(stats.ticks_undone >= stats.ticks / 4, "{}: {stats:?}", golden.scenario);
@@ -111,21 +103,23 @@ fn every_step_can_be_rolled_back_and_repeated() {
 #[test]
 fn a_run_can_be_ended_at_any_frame() {
     let scene = scene_of(&GOLDEN[1], 1000);
-    let frames = |sync: SyncMode, last: u64| {
+    let frames = |sync: SyncMode, last: u64, regions: Regions| {
         let mut frames = Vec::new();
         let simulation = Simulation::new(&scene).expect("the scene is valid").sync(sync).cores(2);
-        let report = simulation.run(|frame| {
+        let report = simulation.tuning(Tuning { regions, ..Tuning::default() }).run(|frame| {
             frames.push(frame.clone());
             if frame.index == last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         (frames, report.expect("the run ends cleanly"))
     };
     for last in [0, 1, 17] {
-        let (expected, reference) = frames(SyncMode::Sequential, last);
-        let (committed, report) = frames(SyncMode::Timewarp, last);
-        assert_eq!(committed, expected);
-        assert_eq!((report.frames, report.digest), (reference.frames, reference.digest));
-        assert!(report.interrupted);
+        let (expected, reference) = frames(SyncMode::Sequential, last, Regions::Auto);
+        for regions in [Regions::Auto, Regions::Count(3), Regions::Bodies] {
+            let (committed, report) = frames(SyncMode::Timewarp, last, regions);
+            assert_eq!(committed, expected, "{regions:?}");
+            assert_eq!((report.frames, report.digest), (reference.frames, reference.digest));
+            assert!(report.interrupted);
+        }
     }
 }
 

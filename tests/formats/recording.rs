@@ -201,10 +201,15 @@ fn a_killed_run_leaves_what_was_flushed() {
     assert_eq!(recording.len(), 64, "one full batch");
     assert_eq!(read_all(&mut recording).0.len(), 64);
 
-    let mut writer = RecordingWriter::create(&path, &scene()).unwrap();
+    // The forgotten writer keeps its lock as long as this process lives, so the next one gets a copy.
+    let copy = folder.path().join("copy.anr");
+    std::fs::copy(&path, &copy).unwrap();
+    let error = RecordingWriter::create(&copy, &scene()).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("cut off after byte"), "{error}");
+    let mut writer = RecordingWriter::replace(&copy, &scene()).unwrap();
     writer.write_frame(&frame(0, &[0, 1])).unwrap();
     drop(writer);
-    let recording = Recording::open(&path).unwrap();
+    let recording = Recording::open(&copy).unwrap();
     assert_eq!(recording.len(), 1, "the file was replaced, and dropping the writer flushed");
     assert!(!recording.is_complete());
 }
@@ -224,7 +229,7 @@ fn a_full_disk_is_an_error_that_names_the_file_and_leaves_a_readable_one() {
             results.extend(batch.iter().map(|frame| writer.write_frame(frame)));
             results.push(writer.flush());
         }
-        results.push(writer.finish(DONE));
+        results.push(writer.finish(DONE).map(drop));
         let error = results.into_iter().find_map(Result::err).expect("the disk is full");
         assert_eq!(error.to_string(), "disk: cannot write the recording: no space left");
         let mut recording = open(&disk.bytes()).unwrap();

@@ -96,6 +96,30 @@ fn the_longest_run_has_exact_tick_numbers() {
     assert!(scene.time_base().last_tick <= 1_000_000_000_000);
 }
 
+/// Not every decimal number of seconds is a whole number of ticks in binary: 0.29 s at 100 ticks per second are
+/// 28.999999999999996.
+#[test]
+fn a_run_ends_at_the_nearest_tick() {
+    let last_tick = |seconds: f64, ticks_per_second: f64| {
+        Scene { seconds, ticks_per_second, ..scene() }.time_base().last_tick
+    };
+    let (mut below, mut above) = (0, 0);
+    for ticks_per_second in [30.0, 50.0, 60.0, 100.0, 120.0, 240.0, 1000.0] {
+        for milliseconds in 0..20_000_u32 {
+            let seconds = f64::from(milliseconds) / 1000.0;
+            let exact = f64::from(milliseconds) * ticks_per_second / 1000.0;
+            if exact.fract() == 0.0 {
+                assert_eq!(last_tick(seconds, ticks_per_second) as f64, exact, "{seconds} s");
+                below += u32::from(seconds * ticks_per_second < exact);
+                above += u32::from(seconds * ticks_per_second > exact);
+            }
+        }
+    }
+    assert!(below > 100 && above > 100, "{below} and {above} numbers are rounded");
+    assert_eq!(last_tick(0.5, 2.8), 1);
+    assert_eq!(last_tick(0.5, 3.2), 2);
+}
+
 #[test]
 fn whole_numbers_have_ranges() {
     for (value, right) in [(0, false), (1, true), (1_000_000, true), (1_000_001, false)] {

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use anachron::scene::{Material, ResponseSettings, Scene, SceneFormat, Shape, load, parse};
+use anachron::scene::{
+    Material, MeshRoot, ResponseSettings, Scene, SceneFormat, Shape, load, load_within, parse,
+};
 
 /// A scene with something of everything.
 const EXAMPLE: &str = include_str!("../data/everything.toml");
@@ -203,7 +205,7 @@ fn nesting_and_size_are_limited() {
     assert!(parse(&"[".repeat(1_000_000), SceneFormat::Json).is_err());
     assert!(parse(&"{\"materials\":".repeat(1_000_000), SceneFormat::Json).is_err());
     let told = parse(&"#".repeat((64 << 20) + 1), SceneFormat::Toml).unwrap_err().to_string();
-    assert!(told.contains("is larger than 64 MiB"), "{told}");
+    assert!(told.contains("is larger than 16 MiB"), "{told}");
 }
 
 /// Writes a scene with a mesh file beside it and loads it.
@@ -228,11 +230,33 @@ const TRIANGLE: &[u8] = b"v 0 0 0\nv 1 0 0\nv 0 0 1\nf 1 3 2\n";
 
 #[test]
 fn meshes_are_read_from_beside_the_scene() {
-    for (file, path) in [("a.obj", "scenes/a.obj"), ("sub/a.obj", "scenes/sub/a.obj"), ("../a.obj", "a.obj")]
-    {
+    for (file, path) in [("a.obj", "scenes/a.obj"), ("sub/a.obj", "scenes/sub/a.obj")] {
         let scene = load_with(&with_mesh(file), &[(path, TRIANGLE)]).unwrap();
         let vertices = vec![[0.0; 3], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]];
         assert_eq!(scene.statics[0].shape, Shape::Mesh { file: None, vertices, triangles: vec![[0, 2, 1]] });
+    }
+}
+
+#[test]
+fn a_root_decides_which_meshes_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let [scenes, meshes] = ["scenes", "meshes"].map(|name| folder.path().join(name));
+    for made in [&scenes, &meshes] {
+        fs::create_dir(made).unwrap();
+    }
+    let path = scenes.join("scene.toml");
+    fs::write(&path, with_mesh("../meshes/a.obj")).unwrap();
+    fs::write(meshes.join("a.obj"), TRIANGLE).unwrap();
+    let told = load(&path).unwrap_err().to_string();
+    assert!(told.contains("a.obj is outside the folder of the scene"), "{told}");
+    for (root, is_read) in [
+        (MeshRoot::SceneFolder, false),
+        (MeshRoot::Folder(&scenes), false),
+        (MeshRoot::Folder(&meshes), true),
+        (MeshRoot::Folder(folder.path()), true),
+        (MeshRoot::Anywhere, true),
+    ] {
+        assert_eq!(load_within(&path, root).is_ok(), is_read, "{root:?}");
     }
 }
 
@@ -289,7 +313,7 @@ fn files_that_are_no_scenes_are_rejected() {
     assert!(load(&folder.path().join("folder.toml")).unwrap_err().to_string().contains("is not a file"));
     let large = fs::File::create(folder.path().join("large.toml")).unwrap();
     large.set_len(1 << 30).unwrap();
-    assert!(load(&folder.path().join("large.toml")).unwrap_err().to_string().contains("larger than 64 MiB"));
+    assert!(load(&folder.path().join("large.toml")).unwrap_err().to_string().contains("larger than 16 MiB"));
     assert!(load(Path::new("")).is_err());
     fs::write(folder.path().join("c.JSON"), parse(EXAMPLE, SceneFormat::Toml).unwrap().to_json()).unwrap();
     assert!(load(&folder.path().join("c.JSON")).is_ok());

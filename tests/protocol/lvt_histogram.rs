@@ -12,6 +12,17 @@ const WINDOW: u64 = 6;
 /// No request to roll back.
 const NOTHING: u64 = u64::MAX;
 
+/// Counts the turns of a loop that waits for another thread, which may have failed.
+#[derive(Default)]
+struct Turns(u64);
+
+impl Turns {
+    fn next(&mut self) {
+        self.0 += 1;
+        assert!(self.0 < 1 << 30, "no end after {} turns", self.0);
+    }
+}
+
 /// One LVT rises while another thread scans all the time. If there were an instant at which the LVT is counted nowhere,
 /// the scan would run on to the end.
 #[test]
@@ -21,13 +32,16 @@ fn an_lvt_is_counted_at_every_instant() {
     let arrived = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
+            let mut turns = Turns::default();
             while !arrived.load(SeqCst) {
+                turns.next();
                 lvt_histogram.advance();
                 thread::yield_now();
             }
         });
-        let mut lvt = 0;
+        let (mut lvt, mut turns) = (0, Turns::default());
         while lvt < last {
+            turns.next();
             let gvt = lvt_histogram.gvt();
             assert!(gvt <= lvt, "GVT is {gvt}, but the only LVT is {lvt}");
             if lvt - gvt < WINDOW {
@@ -59,8 +73,9 @@ fn rollbacks_never_go_below_gvt() {
             let (lvt_histogram, requested, done) = (&lvt_histogram, &requested, &done);
             scope.spawn(move || {
                 let (mut lvt, mut last_gvt, mut random): (Tick, Tick, u64) = (0, 0, 17 + own as u64);
-                let mut arrived = false;
+                let (mut arrived, mut turns) = (false, Turns::default());
                 while done.load(SeqCst) < ENTITIES as u64 || requested[own].load(SeqCst) != NOTHING {
+                    turns.next();
                     random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
                     let gvt = lvt_histogram.gvt();
                     assert!(gvt >= last_gvt, "GVT fell from {last_gvt} to {gvt}");
@@ -123,7 +138,9 @@ fn roll_back_other(
     if requested[other].compare_exchange(NOTHING, *lvt, SeqCst, SeqCst).is_err() {
         return;
     }
+    let mut turns = Turns::default();
     while requested[other].load(SeqCst) != NOTHING {
+        turns.next();
         follow_request(lvt_histogram, &requested[own], lvt);
         thread::yield_now();
     }

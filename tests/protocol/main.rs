@@ -7,6 +7,7 @@ mod lvt_histogram;
 mod model;
 mod paper;
 mod random_worlds;
+mod regions;
 mod schedules;
 mod shells;
 mod sync;

@@ -103,10 +103,20 @@ impl Progress {
 
     fn check(&self) {
         if let Some(violation) = self.state.violation() {
-            let lines = replay(&self.config, &self.schedule, true).0;
-            let from = lines.len().saturating_sub(80);
-            panic!("{violation}\n{:?}\n...\n{}", self.config, lines[from..].join("\n"));
+            self.fail(&violation.to_string());
         }
+    }
+
+    fn check_end(&self) {
+        if !self.state.ended_well(&self.config) {
+            self.fail("nothing can happen any more, and the end is wrong");
+        }
+    }
+
+    fn fail(&self, how: &str) -> ! {
+        let lines = replay(&self.config, &self.schedule, true).0;
+        let from = lines.len().saturating_sub(80);
+        panic!("{how}\n{:?}\n...\n{}", self.config, lines[from..].join("\n"));
     }
 }
 
@@ -129,7 +139,7 @@ impl StateMachineTest for Properties {
     fn teardown(mut progress: Progress, model: RandomModel) {
         // Every schedule ends, without a violation; where all entities speculate on everything the end may be too far away.
         if progress.advance(&mut AdversarialSchedule::new(model.seed), END_MAX) {
-            assert!(progress.state.ended_well(&progress.config), "the end of {:?} is wrong", progress.config);
+            progress.check_end();
         }
     }
 }

@@ -167,14 +167,7 @@ fn toy_model(bodies: u32, seed: u64, fault: Fault) -> ToyModel {
 }
 
 fn limits(toy: &ToyModel) -> Limits {
-    Limits {
-        window: 2,
-        contact_window: None,
-        stride_min: 1,
-        adaptive: true,
-        last_tick: toy.last_tick,
-        alone_until: Tick::MAX,
-    }
+    Limits { window: 2, contact_window: None, stride_min: 1, adaptive: true, last_tick: toy.last_tick }
 }
 
 fn table(toy: &ToyModel, buckets: u32) -> SharedTable<ToyModel> {
@@ -342,6 +335,7 @@ impl Threads {
         let (mut is_ready, mut was_done) = (true, false);
         loop {
             let next = if is_ready { mailbox.try_recv().ok() } else { Some(mailbox.recv().unwrap()) };
+            let is_message = next.is_some();
             let handled = match next {
                 Some(Delivery::End) => return driver.finish(&self.toy),
                 Some(Delivery::Message(from, message)) => driver.on_message(from, message),
@@ -362,8 +356,8 @@ impl Threads {
                     let lvt_min = || self.lvt_histogram.times().lvt_min;
                     !self.waiters.register(driver.entity().id(), tick, lvt_min)
                 }
-                Next::AwaitAcks | Next::Done => false,
-                Next::Forward { .. } => unreachable!("there are no inputs"),
+                // Nothing new: what was to be polled still is.
+                Next::AwaitAcks | Next::Done => is_message && is_ready,
             };
         }
     }
@@ -392,7 +386,7 @@ fn run(bodies: u32, seed: u64) {
     let mut stats = Stats::default();
     handles.into_iter().for_each(|handle| stats.add(&handle.join().unwrap()));
     let log = threads.log.lock().unwrap();
-    let mut reference = Reference::new(&toy);
+    let mut reference = Reference::new(&toy, None);
     while reference.tick <= toy.last_tick {
         let path = |paths: &Vec<(Tick, ToyPath)>| {
             let (_, path) =

@@ -41,18 +41,16 @@ pub fn any_recipe() -> impl Strategy<Value = Recipe> {
     let contact_window = prop::option::of(prop_oneof![Just(0u64), 1..=2u64, 3..=30u64]);
     let buckets = prop::sample::select(&[1u32, 7, 64, 4096][..]);
     let cells = prop_oneof![Just(0.5), 0.5..8.0];
-    let cluster = prop::sample::select(&[1u32, 2, 4, 32][..]);
     let order = prop_oneof![1 => Just(Order::Sensible), 1 => Just(Order::Twice), 4 => any::<u64>().no_shrink().prop_map(Order::Adversarial)];
-    let tuning = (window, contact_window, buckets, cells, cluster, any::<bool>());
+    let tuning = (window, contact_window, buckets, cells, any::<bool>());
     (scene, tuning, order).prop_map(|(scene, tuning, order)| {
         let (kind, seed, bodies, ticks) = scene;
-        let (window, contact_window, buckets, cell_scale, cluster, adaptive) = tuning;
+        let (window, contact_window, buckets, cell_scale, adaptive) = tuning;
         let tuning = Tuning {
             window_ticks: window,
             contact_window_ticks: contact_window,
             buckets,
             cell_scale,
-            cluster,
             adaptive,
             history_ticks: 0,
             lane: Lane::Shared,
@@ -70,13 +68,12 @@ impl fmt::Display for Recipe {
             contact_window_ticks: contact_window,
             buckets,
             cell_scale,
-            cluster,
             adaptive,
             ..
         } = tuning;
         let contact_window = contact_window.map_or("none".to_owned(), |ticks| ticks.to_string());
         write!(f, "{kind:?} {seed} {bodies} {ticks} {window} {contact_window} {buckets} {cell_scale:?} ")?;
-        write!(f, "{cluster} {adaptive} ")?;
+        write!(f, "{adaptive} ")?;
         match order {
             Order::Sensible => f.write_str("sensible"),
             Order::Twice => f.write_str("twice"),
@@ -103,16 +100,15 @@ impl FromStr for Recipe {
                 contact_window_ticks: if word(5)? == "none" { None } else { Some(number(5)?) },
                 buckets: number(6)? as u32,
                 cell_scale: word(7)?.parse().map_err(|error| format!("word 7: {error}"))?,
-                cluster: number(8)? as u32,
-                adaptive: word(9)? == "true",
+                adaptive: word(8)? == "true",
                 history_ticks: 0,
                 lane: Lane::Shared,
                 ..Tuning::default()
             },
-            order: match word(10)? {
+            order: match word(9)? {
                 "sensible" => Order::Sensible,
                 "twice" => Order::Twice,
-                _ => Order::Adversarial(number(10)?),
+                _ => Order::Adversarial(number(9)?),
             },
         })
     }

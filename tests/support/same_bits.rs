@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use anachron::RunError;
 use anachron::internals::base::frame::Frame;
 use anachron::internals::base::state::STATE_FIELDS;
 use anachron::internals::base::time::Tick;
@@ -16,6 +15,7 @@ use anachron::internals::protocol::{Entity, Stats};
 use anachron::internals::rigid::RigidModel;
 use anachron::internals::runtime::shared::Tuning;
 use anachron::scene::Scene;
+use anachron::{RunError, Stop};
 
 /// A run of the sequential executor.
 pub struct Reference {
@@ -32,7 +32,7 @@ impl Reference {
 
     pub fn of(model: RigidModel) -> Self {
         let mut frames = Vec::new();
-        let tally = sequential::run(&model, None, &mut |frame| {
+        let tally = sequential::run(&model, None, &Stop::default(), &mut |frame| {
             frames.push(frame);
             ControlFlow::Continue(())
         });
@@ -51,7 +51,7 @@ impl Reference {
     fn compare_unguarded(&self, tuning: &Tuning, order: Order) -> Result<Stats, String> {
         let mut guard = Guard::new(&self.model.world, tuning);
         let (mut next, mut wrong) = (0, None);
-        let job = Job { model: &self.model, tuning, inputs: None };
+        let job = Job { model: &self.model, tuning, inputs: None, stop: &Stop::default() };
         let outcome = run_watched(job, order, &mut |view| guard.see(view), &mut |frame| {
             wrong = self
                 .frames
@@ -100,6 +100,8 @@ fn difference(expected: &Frame, found: &Frame) -> Option<String> {
 /// Checks properties of the protocol during a run; a violation panics.
 struct Guard {
     gvt: Tick,
+    /// No LVT is more ticks above GVT.
+    ahead_max: u64,
     /// Most segments of one history.
     segments_max: usize,
     actions: u64,
@@ -112,7 +114,8 @@ impl Guard {
         let body_ticks = (world.bodies.len() as u64 + 4) * (world.time.last_tick + 20);
         Guard {
             gvt: 0,
-            segments_max: tuning.window_ticks as usize + 2,
+            ahead_max: tuning.window_of_bodies() + tuning.history_ticks,
+            segments_max: tuning.window_of_bodies() as usize + 2,
             actions: 0,
             actions_max: 3_000 * body_ticks,
         }
@@ -124,6 +127,8 @@ impl Guard {
         let acted = view.drivers[view.acted.0 as usize].entity();
         let is_above = acted.is_retired() || acted.lvt() >= gvt;
         assert!(is_above, "{} was rolled back to {}, below GVT {gvt}", acted.id(), acted.lvt());
+        let ahead = acted.lvt().saturating_sub(gvt);
+        assert!(ahead <= self.ahead_max, "{} is at tick {}, and GVT is {gvt}", acted.id(), acted.lvt());
         if gvt > self.gvt {
             let is_behind = |entity: &&Entity<RigidModel>| !entity.is_retired() && entity.lvt() < gvt;
             let behind = view.entities().find(is_behind);

@@ -3,42 +3,44 @@
 //! Every run is a process of its own, so that none inherits the memory of another. Repetitions are interleaved: a
 //! disturbance of the machine meets all that is compared.
 
-mod breakdown;
-mod density;
+mod ladder;
 mod lists;
 mod overhead;
 mod overlap;
 mod overlap_sheet;
+mod paper;
 mod runner;
 mod scale;
 mod solver;
 mod speedup;
-mod window;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 
-use self::runner::Runner;
+use self::runner::{Case, Runner};
 use super::failure::{Exit, Failure};
 use super::{console, json};
 use crate::bench::sheet::html_page;
 use crate::bench::{Machine, Section, Table};
+use crate::cli::count::count;
+use crate::scene::suggest::shown as path_shown;
 
 const EXAMPLES: &str = "\
 Examples:
-  anachron bench speedup                          the paper's scenes on one core to all
+  anachron bench speedup                          the paper's scenes on one core to all, and on 16 virtual ones
   anachron bench speedup gas --bodies 10000       one scene
-  anachron bench speedup cylinders --cores 1,2 --project 1..64
-  anachron bench density                          how full the box may be
-  anachron bench all --repeat 3                   everything, in some tens of minutes
+  anachron bench speedup cylinders --sync lockstep --cores 1,2 --virtual 1..16
+  anachron bench paper --out results              the paper's figures 7 to 10, one process per body
+  anachron bench all --repeat 3 --out results     everything, in some tens of minutes
 
-Results are written to bench/results/<machine>/: a CSV file per table, an SVG file per plot, and one HTML page.
-What is projected, not measured, is called a projection wherever it is shown.";
+With --out FOLDER results are written there: a CSV file with a row per repetition for each measurement, an SVG file per
+plot, and one HTML page. Without it they are only printed. What is projected, not measured, is called a projection
+wherever it is shown.";
 
-/// Measure speed: against cores, density, window and size; and see where the time goes
+/// Measure speed: against cores, real and virtual, in the setting of the paper, and against size
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
@@ -50,14 +52,29 @@ pub(super) struct Arguments {
 #[derive(Args, Clone)]
 struct Common {
     /// How often each run is repeated; the median counts
-    #[arg(long, value_name = "R", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000), global = true)]
+    #[arg(long, value_name = "R", default_value_t = 5, value_parser = count::<u32>(1..=1000), global = true)]
     repeat: u32,
     /// How long to simulate; as suits the scenario if not given
     #[arg(long, value_name = "S", value_parser = lists::seconds, global = true)]
     seconds: Option<f64>,
-    /// Folder of the results; a folder of bench/results named after the machine if not given
+    /// Write the results into this folder; files of the same names are replaced
     #[arg(long, value_name = "FOLDER", global = true)]
     out: Option<PathBuf>,
+    /// The executor, as for `run`
+    #[arg(long, value_name = "NAME", global = true)]
+    sync: Option<String>,
+    /// What shares one local virtual time, as for `run`
+    #[arg(long, value_name = "auto|N|bodies", global = true)]
+    regions: Option<String>,
+    /// How far ahead of GVT, simulated milliseconds, as for `run`
+    #[arg(long, value_name = "MS", global = true)]
+    window: Option<String>,
+    /// Where the buckets of the hash table are, as for `run`
+    #[arg(long, value_name = "shared|actors", global = true)]
+    tvht: Option<String>,
+    /// A parameter of the scenario or a field of the scene, as for `run`; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", global = true)]
+    sets: Vec<String>,
     /// Show no progress bar
     #[arg(long, short, global = true)]
     quiet: bool,
@@ -68,28 +85,45 @@ impl Common {
     fn seconds_of(&self, scenario: &str) -> f64 {
         self.seconds.unwrap_or(if scenario == "cylinders" { 3.0 } else { 2.0 })
     }
+
+    /// Flags for `run` that were given, with their values.
+    fn flags(&self) -> Vec<(String, String)> {
+        let given = [
+            ("--sync", &self.sync),
+            ("--regions", &self.regions),
+            ("--window", &self.window),
+            ("--tvht", &self.tvht),
+        ];
+        given.iter().filter_map(|(flag, value)| Some(((*flag).to_owned(), (*value).clone()?))).collect()
+    }
+
+    /// A name for the executor that was chosen, if one was.
+    fn chosen_executor(&self) -> Option<String> {
+        let chosen = [&self.sync, &self.regions].into_iter().flatten();
+        let names: Vec<&str> = chosen.map(String::as_str).collect();
+        (!names.is_empty()).then(|| names.join("-"))
+    }
+
+    /// A case with one frame per simulated second, unless `--set` says how many: frames are not what is compared.
+    fn sparse_frames(&self, case: Case) -> Case {
+        let is_set = self.sets.iter().any(|set| set.starts_with("ticks_per_frame"));
+        if is_set { case } else { case.set("ticks_per_frame", 240) }
+    }
 }
 
 #[derive(Subcommand)]
 enum What {
-    /// Speedup against cores, measured and projected (the paper's figure 7)
+    /// Speedup against cores, measured and in virtual time
     Speedup {
         #[command(flatten)]
         which: speedup::Arguments,
         #[command(flatten)]
         common: Common,
     },
-    /// Bouncing balls in boxes of 100 to 400 cubic metres (the paper's figure 9)
-    Density {
+    /// Figures 7 to 10 of the paper in its setting, one process per body: speedup, where the time goes, density, window
+    Paper {
         #[command(flatten)]
-        which: density::Arguments,
-        #[command(flatten)]
-        common: Common,
-    },
-    /// Windows of 1 to 1024 simulated milliseconds (the paper's figure 10)
-    Window {
-        #[command(flatten)]
-        which: window::Arguments,
+        which: paper::Arguments,
         #[command(flatten)]
         common: Common,
     },
@@ -97,13 +131,6 @@ enum What {
     Scale {
         #[command(flatten)]
         which: scale::Arguments,
-        #[command(flatten)]
-        common: Common,
-    },
-    /// Where the time goes (the paper's figure 8)
-    Breakdown {
-        #[command(flatten)]
-        which: breakdown::Arguments,
         #[command(flatten)]
         common: Common,
     },
@@ -138,10 +165,8 @@ enum What {
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (name, common) = match &arguments.what {
         What::Speedup { common, .. } => ("speedup", common),
-        What::Density { common, .. } => ("density", common),
-        What::Window { common, .. } => ("window", common),
+        What::Paper { common, .. } => ("paper", common),
         What::Scale { common, .. } => ("scale", common),
-        What::Breakdown { common, .. } => ("breakdown", common),
         What::Overhead { common, .. } => ("overhead", common),
         What::Overlap { common, .. } => ("overlap", common),
         What::Solver { common, .. } => ("solver", common),
@@ -151,32 +176,32 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         solver::ready()?;
     }
     let machine = Machine::here();
-    let folder = common.out.clone().unwrap_or_else(|| Path::new("bench/results").join(machine.slug()));
-    let results = ResultsFolder::open(folder, machine)?;
-    let mut runner = Runner::new(common)?;
+    let results = common.out.clone().map(|folder| ResultsFolder::open(folder, &machine)).transpose()?;
+    let mut runner = Runner::new(common, &machine)?;
     let sections = match &arguments.what {
         What::Speedup { which, common } => speedup::measure(&mut runner, which, common),
-        What::Density { which, common } => density::measure(&mut runner, which, common),
-        What::Window { which, common } => window::measure(&mut runner, which, common),
+        What::Paper { which, common } => paper::measure(&mut runner, which, common),
         What::Scale { which, common } => scale::measure(&mut runner, which, common),
-        What::Breakdown { which, common } => breakdown::measure(&mut runner, which, common),
         What::Overhead { which, common } => overhead::measure(&mut runner, which, common),
         What::Overlap { which, common } => overlap::measure(&mut runner, which, common),
         What::Solver { which, common } => solver::measure(&mut runner, which, common),
         What::All { common } => measure_all(&mut runner, common),
     }?;
-    results.write_all(name, &sections)?;
+    if let Some(results) = &results {
+        results.write_all(name, &machine, &sections)?;
+    }
     let text: String = sections.iter().map(shown).collect();
-    console::print(&format!("{}\n{text}", results.machine.text()))?;
-    console::tell(format_args!("results are in {}", results.folder.display()));
+    console::print(&format!("{}\n{text}", machine.text()))?;
+    console::tell(match &results {
+        Some(results) => format!("results are in {}", path_shown(&results.folder)),
+        None => "nothing was written; `--out FOLDER` does".to_owned(),
+    });
     Ok(Exit::Done)
 }
 
 fn measure_all(runner: &mut Runner, common: &Common) -> Result<Vec<Section>, Failure> {
     let mut sections = speedup::measure(runner, &speedup::Arguments::default(), common)?;
-    sections.extend(breakdown::measure(runner, &breakdown::Arguments::default(), common)?);
-    sections.extend(density::measure(runner, &density::Arguments::default(), common)?);
-    sections.extend(window::measure(runner, &window::Arguments::default(), common)?);
+    sections.extend(paper::measure(runner, &paper::Arguments::default(), common)?);
     sections.extend(scale::measure(runner, &scale::Arguments::default(), common)?);
     sections.extend(overhead::measure(runner, &overhead::Arguments::default(), common)?);
     sections.extend(overlap::measure(runner, &overlap::Arguments::default(), common)?);
@@ -189,36 +214,35 @@ fn measure_all(runner: &mut Runner, common: &Common) -> Result<Vec<Section>, Fai
 /// The folder of the results.
 struct ResultsFolder {
     folder: PathBuf,
-    machine: Machine,
 }
 
 impl ResultsFolder {
     /// Makes sure that results can be written before anything is measured.
-    fn open(folder: PathBuf, machine: Machine) -> Result<Self, Failure> {
+    fn open(folder: PathBuf, machine: &Machine) -> Result<Self, Failure> {
         let rejected = |error: std::io::Error| {
-            let name = folder.display();
+            let name = path_shown(&folder);
             Failure::bad_input(format_args!("--out: cannot write into {name}: {error}; name another folder"))
         };
         fs::create_dir_all(&folder).map_err(rejected)?;
-        fs::write(folder.join("machine.json"), json::pretty(&machine)).map_err(rejected)?;
-        Ok(ResultsFolder { folder, machine })
+        fs::write(folder.join("machine.json"), json::pretty(machine)).map_err(rejected)?;
+        Ok(ResultsFolder { folder })
     }
 
-    fn write_all(&self, name: &str, sections: &[Section]) -> Result<(), Failure> {
+    fn write_all(&self, name: &str, machine: &Machine, sections: &[Section]) -> Result<(), Failure> {
         for section in sections {
-            self.write(&format!("{}.csv", section.name), &section.table.csv())?;
+            self.write(&format!("{}.csv", section.name), &section.csv())?;
             for (at, plot) in section.plots.iter().enumerate() {
                 let more = if at == 0 { String::new() } else { format!("-{}", at + 1) };
                 self.write(&format!("{}{more}.svg", section.name), &plot.svg())?;
             }
         }
-        self.write(&format!("{name}.html"), &html_page(&self.machine, sections))
+        self.write(&format!("{name}.html"), &html_page(machine, sections))
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
         let path = self.folder.join(name);
         fs::write(&path, text)
-            .map_err(|error| Failure::failed(format_args!("cannot write {}: {error}", path.display())))
+            .map_err(|error| Failure::failed(format_args!("cannot write {}: {error}", path_shown(&path))))
     }
 }
 

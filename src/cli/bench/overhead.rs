@@ -19,7 +19,7 @@ const DENSE: [(&str, u32); 2] = [("cylinders", 500), ("bouncing", 200)];
 const WEIGHED: (u32, u32) = (65_536, 64);
 
 const WAYS: [&[&str]; 3] =
-    [&["--sync", "sequential"], &["--sync", "loop"], &["--sync", "timewarp", "--cores", "1"]];
+    [&["--sync", "sequential"], &["--sync", "loop"], &["--regions", "bodies", "--cores", "1"]];
 
 pub(super) fn measure(runner: &mut Runner, _: &Arguments, common: &Common) -> Result<Vec<Section>, Failure> {
     let mut table = Table::new(&[
@@ -56,6 +56,7 @@ pub(super) fn measure(runner: &mut Runner, _: &Arguments, common: &Common) -> Re
         )],
         table,
         plots: Vec::new(),
+        runs: runner.take_rows(),
     };
     Ok(vec![overhead, memory(runner, common)?])
 }
@@ -65,16 +66,16 @@ fn told(spread: &Spread) -> String {
 }
 
 fn memory(runner: &mut Runner, common: &Common) -> Result<Section, Failure> {
-    let how = ["--sync", "timewarp"];
+    let how = ["--regions", "bodies"];
     let cases = [WEIGHED.0, WEIGHED.1].map(|bodies| Case::new("gas", bodies, 1.0, &how));
     let measured = runner.measure("memory", &cases, common.repeat.min(3))?;
     let mut table =
-        Table::new(&["scene", "wall s", "MiB at most", "KiB per body", "without the program itself"]);
+        Table::new(&["scene", "run s", "MiB at most", "KiB per body", "without the program itself"]);
     let (large, small) = (&measured[0], &measured[1]);
     let bodies = f64::from(WEIGHED.0);
     table.add(vec![
         format!("gas {}", grouped(u64::from(WEIGHED.0))),
-        short(large.wall_s.median()),
+        short(large.run_s.median()),
         short(large.peak_rss_bytes / f64::from(1 << 20)),
         short(large.peak_rss_bytes / 1024.0 / bodies),
         short((large.peak_rss_bytes - small.peak_rss_bytes) / 1024.0 / bodies),
@@ -88,5 +89,6 @@ fn memory(runner: &mut Runner, common: &Common) -> Result<Section, Failure> {
         ],
         table,
         plots: Vec::new(),
+        runs: runner.take_rows(),
     })
 }

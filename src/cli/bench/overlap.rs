@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::super::failure::{Exit, Failure};
+use super::super::failure::Failure;
 use super::super::format::{counted, short};
 use super::super::progress::Progress;
 use super::Common;
@@ -15,6 +15,8 @@ use super::runner::Runner;
 use crate::base::math::Vec3;
 use crate::bench::paper::{SHARED_SCENES, SharedScene};
 use crate::bench::{Section, Spread};
+use crate::cli::count::count;
+use crate::cli::interrupt::Interrupt;
 use crate::executor::{Simulation, SyncMode};
 use crate::overlap::{JointGaps, OverlapSettings, OverlapSummary, TickReport};
 use crate::overlap_bridge::OverlapCoordinator;
@@ -35,13 +37,13 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "LIST", default_value = "1,2,4", value_parser = numbers)]
     workers: Numbers,
     /// Number of bodies of each scene; an eighth of the paper's if not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = count::<u32>(1..=1_000_000))]
     bodies: Option<u32>,
     /// Use as many bodies as the paper
     #[arg(long, conflicts_with = "bodies")]
     full: bool,
     /// Sweeps of the solver per tick
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = count::<u32>(1..=10_000))]
     iterations: u32,
 }
 
@@ -229,7 +231,7 @@ fn run_once(
         false => ControlFlow::Continue(()),
     })?;
     if runner.is_interrupted() {
-        return Err(Failure::failed("interrupted").ending_with(Exit::Interrupted));
+        return Err(Interrupt::failure());
     }
     let wall_s = begun.elapsed().as_secs_f64();
     let summary = report.overlap.unwrap_or_default();

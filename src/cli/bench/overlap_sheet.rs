@@ -72,6 +72,7 @@ pub(super) fn published_section(scenes: &[OfScene], cores: usize) -> Section {
         )],
         table,
         plots: vec![plot],
+        runs: Table::default(),
     }
 }
 
@@ -140,6 +141,7 @@ pub(super) fn main_section(scene: &OfScene, cores: usize, repeat: u32, iteration
         )],
         table,
         plots: vec![apart],
+        runs: Table::default(),
     }
 }
 
@@ -190,6 +192,7 @@ pub(super) fn time_section(scene: &OfScene) -> Section {
         words: vec!["The time of a tick is the processor time of its slowest worker.".into()],
         table,
         plots,
+        runs: Table::default(),
     }
 }
 
@@ -236,5 +239,6 @@ pub(super) fn balance_section(scene: &OfScene) -> Section {
         words: vec!["Quartiles over the whole run; copies count in every worker that has one.".into()],
         table,
         plots,
+        runs: Table::default(),
     }
 }

@@ -9,7 +9,8 @@ use super::super::failure::{Exit, Failure};
 use super::super::interrupt::Interrupt;
 use super::super::progress::Progress;
 use super::Common;
-use crate::bench::Spread;
+use crate::bench::breakdown::Activity;
+use crate::bench::{Machine, Spread, Table};
 
 /// One way of running a scene.
 #[derive(Clone, Debug)]
@@ -32,9 +33,37 @@ impl Case {
         self
     }
 
+    /// The same with more flags.
+    pub(super) fn with(mut self, how: &[&str]) -> Self {
+        self.how.extend(texts(how));
+        self
+    }
+
+    /// The same with the flags that were given to `bench`. A flag that the measurement sets itself stays as it is; the
+    /// plain loop and the protocol without actors, which others are compared with, take none.
+    fn with_given(mut self, common: &Common) -> Self {
+        for set in &common.sets {
+            self.scene.extend(["--set".to_owned(), set.clone()]);
+        }
+        let is_yardstick = self.how.iter().any(|flag| ["sequential", "loop"].contains(&flag.as_str()));
+        for (flag, value) in common.flags().into_iter().filter(|_| !is_yardstick) {
+            if !self.how.contains(&flag) {
+                self.how.extend([flag, value]);
+            }
+        }
+        self
+    }
+
     /// The command that repeats it.
     pub(super) fn command(&self) -> String {
         format!("anachron run {} {}", self.scene.join(" "), self.how.join(" "))
+    }
+
+    /// The value of a flag.
+    fn value(&self, flag: &str) -> &str {
+        let all = [&self.scene, &self.how];
+        let at = |list: &[String]| list.iter().position(|it| it == flag).map(|at| at + 1);
+        all.iter().find_map(|list| list.get(at(list)?)).map_or("", String::as_str)
     }
 }
 
@@ -42,28 +71,35 @@ fn texts(list: &[&str]) -> Vec<String> {
     list.iter().map(ToString::to_string).collect()
 }
 
-/// Flags for Time Warp on `cores` cores.
+/// Flags for one process per body on `cores` cores.
 pub(super) fn timewarp(cores: u32) -> [String; 4] {
-    ["--sync", "timewarp", "--cores", &cores.to_string()].map(ToOwned::to_owned)
+    ["--regions", "bodies", "--cores", &cores.to_string()].map(ToOwned::to_owned)
 }
 
 /// What the repetitions of a case came to.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     pub case: Case,
-    pub wall_s: Spread,
+    /// Wall time without starting and stopping actors, seconds; in virtual time for projections.
+    pub run_s: Spread,
     pub cpu_s: Spread,
-    /// Processor time of the arbiters alone, seconds.
+    /// Processor time of the cores alone, seconds.
     pub busy_s: Spread,
-    /// Wall time of starting and stopping the actors, seconds.
+    /// Wall time of starting and stopping, seconds.
     pub start_stop_s: Spread,
-    /// Wall times in the order of the repetitions, to be compared with those of another case.
-    pub walls: Vec<f64>,
+    /// Times in the order of the repetitions, to be compared with those of another case.
+    pub runs: Vec<f64>,
     pub peak_rss_bytes: f64,
     pub energy_drift: f64,
     pub max_overlap_m: f64,
     /// Ticks committed, as a share of those computed; nothing without Time Warp.
     pub efficiency: Option<f64>,
+    /// Of processes; nothing without Time Warp.
+    pub rollbacks: Option<f64>,
+    /// Handlers of entities in virtual time.
+    pub handlers: f64,
+    /// The share of each activity in virtual time, in the order of [`Activity::ALL`], by repetition.
+    pub activities: Vec<[f64; 7]>,
     pub digest: String,
 }
 
@@ -71,33 +107,36 @@ impl Measured {
     fn new(case: Case) -> Self {
         Measured {
             case,
-            wall_s: Spread::default(),
+            run_s: Spread::default(),
             cpu_s: Spread::default(),
             busy_s: Spread::default(),
             start_stop_s: Spread::default(),
-            walls: Vec::new(),
+            runs: Vec::new(),
             peak_rss_bytes: 0.0,
             energy_drift: 0.0,
             max_overlap_m: 0.0,
             efficiency: None,
+            rollbacks: None,
+            handlers: 0.0,
+            activities: Vec::new(),
             digest: String::new(),
         }
     }
 
-    fn take(&mut self, told: &Value) -> Result<(), Failure> {
-        let number = |key: &str| told[key].as_f64().unwrap_or(f64::NAN);
-        self.wall_s.add(number("wall_s"));
-        self.walls.push(number("wall_s"));
-        self.cpu_s.add(number("cpu_s"));
-        let cores = told["speculation"]["cores"].as_array();
-        let busy = cores.map(|cores| cores.iter().filter_map(|core| core["busy_s"].as_f64()).sum());
-        self.busy_s.add(busy.unwrap_or(f64::NAN));
-        self.start_stop_s.add(told["speculation"]["start_stop_s"].as_f64().unwrap_or(f64::NAN));
-        self.peak_rss_bytes = number("peak_rss_bytes").max(self.peak_rss_bytes);
-        self.energy_drift = number("energy_drift");
-        self.max_overlap_m = number("max_overlap_m");
-        self.efficiency = told["speculation"]["efficiency"].as_f64();
-        let digest = told["digest"].as_str().unwrap_or_default();
+    fn take(&mut self, told: &Told) -> Result<(), Failure> {
+        self.run_s.add(told.run_s);
+        self.runs.push(told.run_s);
+        self.cpu_s.add(told.number("cpu_s"));
+        self.busy_s.add(told.busy_s);
+        self.start_stop_s.add(told.start_stop_s);
+        self.peak_rss_bytes = told.number("peak_rss_bytes").max(self.peak_rss_bytes);
+        self.energy_drift = told.number("energy_drift");
+        self.max_overlap_m = told.number("max_overlap_m");
+        self.efficiency = told.efficiency;
+        self.rollbacks = told.rollbacks;
+        self.handlers = told.all["projection"]["handlers"].as_f64().unwrap_or(0.0);
+        self.activities.extend(told.activities);
+        let digest = told.all["digest"].as_str().unwrap_or_default();
         if !self.digest.is_empty() && self.digest != digest {
             return Err(differs(&self.case, &self.case));
         }
@@ -107,8 +146,134 @@ impl Measured {
 
     /// How many times faster it is than another one, repetition by repetition.
     pub(super) fn speedup_over(&self, other: &Measured) -> Spread {
-        Spread::of(other.walls.iter().zip(&self.walls).map(|(others, own)| others / own))
+        Spread::of(other.runs.iter().zip(&self.runs).map(|(others, own)| others / own))
     }
+
+    /// The share of committed ticks for a table.
+    pub(super) fn kept(&self) -> String {
+        self.efficiency.map_or(String::new(), |kept| format!("{:.0} %", kept * 100.0))
+    }
+}
+
+/// What a run has printed.
+struct Told {
+    all: Value,
+    run_s: f64,
+    start_stop_s: f64,
+    busy_s: f64,
+    efficiency: Option<f64>,
+    rollbacks: Option<f64>,
+    activities: Option<[f64; 7]>,
+}
+
+impl Told {
+    fn new(all: Value) -> Self {
+        let (speculation, processes, projection) =
+            (&all["speculation"], &all["processes"], &all["projection"]);
+        let start_stop_s =
+            if projection.is_object() { &projection["start_s"] } else { &speculation["start_stop_s"] };
+        let start_stop_s = start_stop_s.as_f64().unwrap_or(f64::NAN);
+        let wall_s = all["wall_s"].as_f64().unwrap_or(f64::NAN);
+        let apart_s = if start_stop_s.is_finite() { start_stop_s } else { 0.0 };
+        let cores = speculation["cores"].as_array();
+        let busy = cores.map(|cores| cores.iter().filter_map(|core| core["busy_s"].as_f64()).sum());
+        let busy_s = projection["busy_s"].as_f64().or(busy).unwrap_or(f64::NAN);
+        let of_regions = |key: &str| processes[key].as_f64();
+        let kept = of_regions("ticks").zip(of_regions("ticks_undone"));
+        let of_bodies = ["primary_rollbacks", "secondary_rollbacks"].map(|key| speculation[key].as_f64());
+        let activities: Vec<f64> =
+            projection["activities"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
+        Told {
+            run_s: projection["seconds"].as_f64().unwrap_or(wall_s - apart_s),
+            start_stop_s,
+            busy_s,
+            efficiency: speculation["efficiency"]
+                .as_f64()
+                .or(kept.filter(|(ticks, _)| *ticks > 0.0).map(|(ticks, undone)| 1.0 - undone / ticks)),
+            rollbacks: of_bodies[0].zip(of_bodies[1]).map(|(a, b)| a + b).or(of_regions("rollbacks")),
+            activities: activities.try_into().ok(),
+            all,
+        }
+    }
+
+    fn number(&self, key: &str) -> f64 {
+        self.all[key].as_f64().unwrap_or(f64::NAN)
+    }
+
+    /// A row of [`columns`].
+    fn row(&self, case: &Case, repetition: usize, place: &Place) -> Vec<String> {
+        let projection = &self.all["projection"];
+        let computed = |of_bodies: &str, of_regions: &str| {
+            let (bodies, regions) = (&self.all["speculation"][of_bodies], &self.all["processes"][of_regions]);
+            plain(bodies.as_f64().or(regions.as_f64()).unwrap_or(f64::NAN))
+        };
+        let sets = case.scene.iter().zip(case.scene.iter().skip(1)).filter(|(flag, _)| *flag == "--set");
+        let sets: Vec<&str> = sets.map(|(_, value)| value.as_str()).collect();
+        let cores = projection["cores"].as_f64().unwrap_or(self.number("cores"));
+        let mut row = vec![
+            case.scene.first().cloned().unwrap_or_default(),
+            plain(self.number("bodies")),
+            case.value("--seconds").to_owned(),
+            sets.join(" "),
+            case.how.join(" "),
+            if projection.is_object() { "projection" } else { "measured" }.to_owned(),
+            plain(cores),
+            plain(projection["message_us"].as_f64().unwrap_or(f64::NAN)),
+            repetition.to_string(),
+            plain(self.run_s),
+            plain(self.start_stop_s),
+            plain(self.number("cpu_s")),
+            plain(self.busy_s),
+            plain(self.number("peak_rss_bytes")),
+            plain(self.number("contacts")),
+            plain(self.number("max_overlap_m")),
+            plain(self.number("energy_drift")),
+            computed("ticks", "ticks"),
+            computed("ticks_undone", "ticks_undone"),
+            plain(self.rollbacks.unwrap_or(f64::NAN)),
+            plain(self.efficiency.unwrap_or(f64::NAN)),
+        ];
+        row.extend((0..7).map(|at| plain(self.activities.map_or(f64::NAN, |shares| shares[at]))));
+        let digest = self.all["digest"].as_str().unwrap_or_default().to_owned();
+        row.extend([digest, place.commit.clone(), place.machine.clone(), plain(place.load)]);
+        row
+    }
+}
+
+/// Names of the columns of a row per repetition, with units.
+fn columns() -> Vec<String> {
+    let first = [
+        "scene",
+        "bodies",
+        "simulated_s",
+        "parameters",
+        "flags",
+        "kind",
+        "cores",
+        "message_us",
+        "repetition",
+        "run_s",
+        "start_stop_s",
+        "cpu_s",
+        "busy_s",
+        "peak_rss_bytes",
+        "contacts",
+        "max_overlap_m",
+        "energy_drift",
+        "ticks_computed",
+        "ticks_undone",
+        "rollbacks",
+        "efficiency",
+    ];
+    let shares =
+        Activity::ALL.iter().map(|(_, name)| format!("{}_share", name.replace(' ', "_").to_lowercase()));
+    let last = ["digest", "commit", "machine", "load_at_start"];
+    first.map(str::to_owned).into_iter().chain(shares).chain(last.map(str::to_owned)).collect()
+}
+
+/// A number for a column of numbers; nothing if there is none.
+pub(super) fn plain(number: f64) -> String {
+    if number.is_finite() { format!("{number}") } else { String::new() }
 }
 
 fn differs(a: &Case, b: &Case) -> Failure {
@@ -119,18 +284,39 @@ fn differs(a: &Case, b: &Case) -> Failure {
     ))
 }
 
+/// Where and of what something is measured.
+struct Place {
+    machine: String,
+    commit: String,
+    load: f64,
+}
+
 /// Runs cases.
 pub(super) struct Runner {
     program: PathBuf,
     interrupt: Interrupt,
-    quiet: bool,
+    common: Common,
+    place: Place,
+    /// A row per repetition since they were last taken.
+    rows: Table,
 }
 
 impl Runner {
-    pub(super) fn new(common: &Common) -> Result<Self, Failure> {
+    pub(super) fn new(common: &Common, machine: &Machine) -> Result<Self, Failure> {
         let program = std::env::current_exe()
             .map_err(|error| Failure::failed(format_args!("cannot find this program: {error}")))?;
-        Ok(Runner { program, interrupt: Interrupt::watch()?, quiet: common.quiet })
+        let place = Place {
+            machine: machine.slug(),
+            commit: machine.commit.clone().unwrap_or_default(),
+            load: machine.load.unwrap_or(f64::NAN),
+        };
+        let rows = Table { header: columns(), rows: Vec::new() };
+        Ok(Runner { program, interrupt: Interrupt::watch(), common: common.clone(), place, rows })
+    }
+
+    /// The rows of all runs since they were last taken.
+    pub(super) fn take_rows(&mut self) -> Table {
+        std::mem::replace(&mut self.rows, Table { header: columns(), rows: Vec::new() })
     }
 
     /// Runs every case `repeat` times, one after the other, round by round.
@@ -140,14 +326,16 @@ impl Runner {
         cases: &[Case],
         repeat: u32,
     ) -> Result<Vec<Measured>, Failure> {
-        let mut measured: Vec<Measured> = cases.iter().cloned().map(Measured::new).collect();
-        let mut progress = Progress::start(self.quiet);
+        let given = cases.iter().cloned().map(|case| case.with_given(&self.common));
+        let mut measured: Vec<Measured> = given.map(Measured::new).collect();
+        let mut progress = Progress::start(self.common.quiet);
         let total = cases.len() * repeat as usize;
         let mut done = 0;
-        for _ in 0..repeat {
+        for repetition in 0..repeat as usize {
             for measured in &mut measured {
-                let told = self.run(&measured.case)?;
+                let told = Told::new(self.run(&measured.case)?);
                 measured.take(&told)?;
+                self.rows.add(told.row(&measured.case, repetition, &self.place));
                 done += 1;
                 progress.show(done as f64 / total as f64, |_| format!("{what}: run {done} of {total}"));
             }
@@ -170,7 +358,7 @@ impl Runner {
             .output()
             .map_err(|error| Failure::failed(format_args!("cannot start `{}`: {error}", case.command())))?;
         if self.interrupt.is_requested() {
-            return Err(Failure::failed("interrupted").ending_with(Exit::Interrupted));
+            return Err(Interrupt::failure());
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let failed = |why: &str| {

@@ -65,16 +65,16 @@ pub(super) fn measure(
         let ours = &measured[0];
         table.add(vec![
             grouped(u64::from(bodies)),
-            short(ours.wall_s.median() / seconds),
-            format!("{:.0} %", ours.wall_s.half_width() * 100.0),
-            short(per_body(ours.wall_s.median())),
-            measured.get(1).map_or(String::new(), |plain| short(per_body(plain.wall_s.median()))),
+            short(ours.run_s.median() / seconds),
+            format!("{:.0} %", ours.run_s.half_width() * 100.0),
+            short(per_body(ours.run_s.median())),
+            measured.get(1).map_or(String::new(), |plain| short(per_body(plain.run_s.median()))),
             short(ours.peak_rss_bytes / 1024.0 / f64::from(bodies)),
             change(ours.energy_drift),
             repeat.to_string(),
         ]);
         for (points, measured) in [&mut speculative, &mut plain].into_iter().zip(&measured) {
-            let wall = &measured.wall_s;
+            let wall = &measured.run_s;
             let [y, low, high] = [wall.median(), wall.min(), wall.max()].map(&per_body);
             points.push(Point { x: f64::from(bodies), y, low, high });
         }
@@ -86,11 +86,12 @@ pub(super) fn measure(
         name: "scale".into(),
         title: format!("Scale: a gas of more and more bodies, {cores} cores, {seconds} simulated seconds"),
         words: vec![
-            "Start and end of all actors are counted. Memory is the most the process held, the program itself \
+            "Start and stop of actors are not counted. Memory is the most the process held, the program itself \
              included."
                 .into(),
         ],
         table,
         plots: vec![plot],
+        runs: runner.take_rows(),
     }])
 }

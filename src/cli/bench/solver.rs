@@ -6,6 +6,7 @@ use super::super::failure::Failure;
 use super::Common;
 use super::runner::Runner;
 use crate::bench::Section;
+use crate::cli::count::count;
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -13,13 +14,13 @@ pub(super) struct Arguments {
     #[arg(value_name = "SCENARIO")]
     scenario: Option<String>,
     /// Number of bodies
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = count::<u32>(1..=1_000_000))]
     bodies: Option<u32>,
     /// Sweeps of the island solver and iterations of Rapier per tick
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = count::<u32>(1..=10_000))]
     iterations: u32,
     /// Ticks that are measured in each run
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = count::<u32>(1..=1_000_000))]
     ticks: u32,
 }
 
@@ -94,6 +95,7 @@ mod with_rapier {
         }
     }
 
+    // Long: the scenes of one table, one after the other.
     pub(in super::super) fn measure(
         _: &mut Runner,
         arguments: &Arguments,
@@ -162,6 +164,7 @@ mod with_rapier {
             words: vec![words],
             table,
             plots: Vec::new(),
+            runs: Table::default(),
         }])
     }
 

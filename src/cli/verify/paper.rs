@@ -51,7 +51,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let found = find(&demonstration.reading, demonstration.sought, SEEDS, STATES_MAX);
         let found = found
             .ok_or_else(|| Failure::failed(format_args!("nothing was found for: {}", demonstration.about)))?;
-        console::tell(text(demonstration.about, demonstration.sought, &found));
+        let text = text(demonstration.about, demonstration.sought, &found);
+        if arguments.json {
+            console::tell(text)
+        } else {
+            console::print_lines([text])?
+        }
         violations.push(ViolationJson {
             about: demonstration.about,
             kind: kind(demonstration.sought),

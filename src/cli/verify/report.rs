@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::limits::{Stop, Stops};
+use super::{AnyFault, Checked};
 use crate::cli::format::{counted, grouped};
-use crate::protocol::Fault;
 use crate::verify::{Campaign, Counterexample, Property};
 
 /// Everything that is reported about a check. The keys of the JSON object are the names of the fields: fields may be
@@ -41,6 +41,9 @@ pub(super) struct Outcome {
     stops: Stops,
     #[serde(skip)]
     about_fault: &'static str,
+    /// The properties of what is checked.
+    #[serde(skip)]
+    properties: Vec<Property>,
 }
 
 /// A property that does not hold, and how to get there.
@@ -56,7 +59,7 @@ struct ViolationJson {
 }
 
 impl Outcome {
-    pub(super) fn new(campaign: &Campaign, fault: Option<Fault>, stops: Stops) -> Self {
+    pub(super) fn new(campaign: &Campaign, checked: &Checked, fault: Option<AnyFault>, stops: Stops) -> Self {
         let violation = campaign.violation.as_ref().map(|found| ViolationJson {
             property: found.violation.property.name(),
             description: found.violation.how.clone(),
@@ -65,9 +68,18 @@ impl Outcome {
             shortest: found.is_shortest,
             trace: found.trace.clone(),
         });
+        let is_of = |property: &Property| {
+            checked.entities.is_some() && property.is_of_entities()
+                || checked.regions.is_some() && property.is_of_regions()
+        };
+        let properties = Property::ALL.into_iter().filter(is_of);
         Outcome {
-            protocol: "anachron",
-            fault: fault.unwrap_or_default().name(),
+            protocol: match (checked.entities, checked.regions) {
+                (Some(_), None) => "entities",
+                (None, Some(_)) => "regions",
+                _ => "anachron",
+            },
+            fault: fault.map_or("none", AnyFault::name),
             fault_noticed: fault.map(|_| violation.is_some()),
             configurations_announced: Some(campaign.announced).filter(|count| *count > 0),
             configurations: campaign.complete,
@@ -85,7 +97,8 @@ impl Outcome {
             seconds: stops.seconds,
             violation,
             stops,
-            about_fault: fault.map_or("", Fault::about),
+            about_fault: fault.map_or("", AnyFault::about),
+            properties: properties.collect(),
         }
     }
 
@@ -153,7 +166,7 @@ impl Outcome {
         let is_checked =
             |property: &&Property| **property != Property::EveryWayEnds || self.configurations > 0;
         let properties: Vec<&str> =
-            Property::ALL.iter().filter(is_checked).map(|property| property.name()).collect();
+            self.properties.iter().filter(is_checked).map(|property| property.name()).collect();
         let seconds = self.seconds;
         match (&self.violation, self.fault_noticed) {
             (Some(found), Some(_)) => format!("noticed: {}", found.property),

@@ -5,8 +5,8 @@
 
 use smallvec::SmallVec;
 
-use crate::base::aabb::Aabb;
 use crate::base::math::Vec3;
+use crate::physics::collision::crowd::near_max;
 
 /// Bodies more than this many times larger than the median are compared with all others. Not tuned.
 const LARGE: f64 = 4.0;
@@ -138,9 +138,23 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
+    /// The same as [`Grid::pairs`], and not many more than [`near_max`].
+    pub fn limited_pairs(&mut self, positions: &[Vec3], radii: &[f64], margin: f64) -> &[(u32, u32)] {
+        self.search(positions, radii, margin, near_max(positions.len()));
+        self.put_in_order(positions.len());
+        &self.pairs
+    }
+
     /// All pairs of balls (`positions`, `radii`) that are at most `margin` apart along every axis, as indices in
     /// ascending order. All lengths in metres.
     pub fn pairs(&mut self, positions: &[Vec3], radii: &[f64], margin: f64) -> &[(u32, u32)] {
+        self.search(positions, radii, margin, usize::MAX);
+        self.put_in_order(positions.len());
+        &self.pairs
+    }
+
+    /// Finds pairs in no order. Ends with the body at which there are `found_max` or more.
+    fn search(&mut self, positions: &[Vec3], radii: &[f64], margin: f64, found_max: usize) {
         self.found.clear();
         self.large.clear();
         self.unsorted.clear();
@@ -153,27 +167,15 @@ impl Grid {
         if !self.unsorted.is_empty() {
             let lattice = Lattice::new(&self.unsorted, width * (1.0 + SLACK));
             self.fill(lattice);
-            self.compare_cells(lattice);
+            self.compare_cells(lattice, found_max);
         }
         for (at, big) in self.large.iter().enumerate() {
+            if self.found.len() >= found_max {
+                break;
+            }
             let others = self.unsorted.iter().chain(&self.large[..at]);
             self.found.extend(others.filter(|other| big.is_near(other)).map(|other| big.pair(other)));
         }
-        self.put_in_order(positions.len());
-        &self.pairs
-    }
-
-    /// All pairs of boxes that overlap, as indices in ascending order.
-    pub fn overlapping(&mut self, boxes: &[Aabb]) -> &[(u32, u32)] {
-        let middles: Vec<Vec3> = boxes.iter().map(|each| (each.min + each.max) * 0.5).collect();
-        // A little more than half their size, because the middles are rounded.
-        let reach = |each: &Aabb| {
-            (each.max - each.min).amax() * (0.5 + 1e-9) + 1e-12 * each.min.amax().max(each.max.amax())
-        };
-        let reaches: Vec<f64> = boxes.iter().map(reach).collect();
-        self.pairs(&middles, &reaches, 0.0);
-        self.pairs.retain(|(a, b)| boxes[*a as usize].overlaps(&boxes[*b as usize]));
-        &self.pairs
     }
 
     /// Puts the bodies in the order of their cells.
@@ -202,7 +204,7 @@ impl Grid {
     }
 
     /// Compares every body with those behind it in its cell, and with those in the cells ahead.
-    fn compare_cells(&mut self, lattice: Lattice) {
+    fn compare_cells(&mut self, lattice: Lattice, found_max: usize) {
         let (balls, starts, found) = (&self.balls, &self.starts, &mut self.found);
         let mut at = 0;
         while at < balls.len() {
@@ -211,6 +213,9 @@ impl Grid {
             let end = starts[cell + 1] as usize;
             let ahead = lattice.ahead(coordinates);
             for (own, ball) in balls.iter().enumerate().take(end).skip(at) {
+                if found.len() >= found_max {
+                    return;
+                }
                 let mut compare = |others: &[Ball]| {
                     found.extend(
                         others.iter().filter(|other| ball.is_near(other)).map(|other| ball.pair(other)),

@@ -56,6 +56,18 @@ pub fn touching(
     touches.then_some(manifold)
 }
 
+/// Whether two bodies are nearer than the margin, however they move. `a` has the smaller id.
+pub(crate) fn is_within_margin(
+    rule: &ContactRule,
+    a: &BodyDef,
+    sa: &BodyState,
+    b: &BodyDef,
+    sb: &BodyState,
+) -> bool {
+    let points = contact(&placed(a, sa), &placed(b, sb), rule.speculative_m);
+    points.points().iter().any(|p| p.gap < rule.margin_m)
+}
+
 /// Where a body touches static geometry.
 #[inline]
 pub fn touching_static(rule: &ContactRule, a: &BodyDef, sa: &BodyState, b: &StaticDef) -> Option<Manifold> {

@@ -1,7 +1,5 @@
 //! Which static geometry is near a box: a tree, built once for a world and never changed.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use parry3d::bounding_volume::Aabb as ParryAabb;
 use parry3d::partitioning::{Bvh, BvhBuildStrategy};
 
@@ -15,8 +13,6 @@ const LINEAR_MAX: usize = 12;
 /// Finds static geometry near a box.
 #[derive(Clone)]
 pub(crate) struct StaticBvh {
-    /// Tells trees apart: copies have the same number, all others differ.
-    number: u64,
     /// Bounds of the static objects, by index in the world's list.
     bounds: Vec<Aabb>,
     /// Indices of half-spaces: without bounds, they are always candidates.
@@ -38,19 +34,7 @@ impl StaticBvh {
             };
             Bvh::from_iter(BvhBuildStrategy::Binned, leaves.map(|index| (index, leaf(index))))
         });
-        static BUILT: AtomicU64 = AtomicU64::new(0);
-        StaticBvh { number: BUILT.fetch_add(1, Relaxed), bounds, everywhere, tree }
-    }
-
-    /// What was found in a tree with another number may not hold in this one.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Whether the bounds of one static object overlap `near`.
-    #[inline]
-    pub fn is_near(&self, index: u32, near: &Aabb) -> bool {
-        self.bounds[index as usize].overlaps(near)
+        StaticBvh { bounds, everywhere, tree }
     }
 
     /// Puts the indices of all static objects with bounds that overlap `near` into `out`, in ascending order.

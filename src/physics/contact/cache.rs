@@ -41,6 +41,18 @@ pub struct PairCache {
 }
 
 impl PairCache {
+    /// Equal to the bit. Numbers that merely compare equal, such as zero and minus zero, are not.
+    pub fn same_bits(&self, other: &PairCache) -> bool {
+        let point = |point: &PointCache| (point.feature, point.normal_impulse.to_bits());
+        let patch = |patch: &PatchCache| {
+            let impulse = patch.tangent_impulse;
+            [impulse.x, impulse.y, impulse.z, patch.spin_impulse].map(f64::to_bits)
+        };
+        self.bounces == other.bounces
+            && self.points.iter().map(point).eq(other.points.iter().map(point))
+            && self.patches.iter().map(patch).eq(other.patches.iter().map(patch))
+    }
+
     /// The cached normal impulse of each point of `features`. Points come and go while a face rocks or its corners
     /// pass an edge, but the load does not: what vanished points carried is spread over the new points, or over all
     /// points if none is new.

@@ -2,7 +2,7 @@
 
 /// The impulse along the surface nearest to `wanted` among all of length at most `limit`, N s.
 #[inline]
-pub(in crate::physics) fn on_disc(wanted: [f64; 2], limit: f64) -> [f64; 2] {
+pub(crate) fn on_disc(wanted: [f64; 2], limit: f64) -> [f64; 2] {
     let [x, y] = wanted;
     let length2 = x * x + y * y;
     if length2 <= limit * limit {

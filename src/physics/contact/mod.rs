@@ -12,7 +12,8 @@ mod velocity;
 
 pub(crate) use cache::cache_order;
 pub use cache::{Impulses, JointImpulse, PairCache, PatchCache, PointCache, PointImpulse, STATIC_PARTNER};
-pub(in crate::physics) use friction::{on_disc, within_limits};
+pub(crate) use friction::on_disc;
+pub(in crate::physics) use friction::within_limits;
 pub use model::{Certainty, ContactModel, ContactPair, PairInput, Partner, SolverBody};
 pub(in crate::physics) use row::{SplitRow, SweepRow, VelocityPair};
 pub(in crate::physics) use velocity::closing_speed;

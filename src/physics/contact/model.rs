@@ -16,6 +16,11 @@
 //! 3. in any order, and any number of times: [`pair`](ContactModel::pair), [`cache`](ContactModel::cache),
 //!    [`flight`](ContactModel::flight), [`pushed_state`](ContactModel::pushed_state), with the same bodies.
 //!
+//! In place of `solve` a tick may be solved one exchange at a time, where other contacts of some *open* bodies are solved
+//! elsewhere: [`begin`](ContactModel::begin), then as often as there are [`exchanges`](ContactModel::exchanges):
+//! [`part`](ContactModel::part) of every body that others need, and [`exchange`](ContactModel::exchange) with the parts of
+//! the open bodies.
+//!
 //! Own bodies come first in the list of bodies, then neighbours of other clusters. A neighbour with further contacts
 //! comes with its ghost, and then the ghost is believed; a neighbour without a ghost has no other contacts.
 //!
@@ -58,6 +63,7 @@ pub enum Partner {
 }
 
 /// A body that is in contact at this tick. `G` is the ghost of the contact model.
+#[derive(Clone)]
 pub struct SolverBody<'a, G> {
     /// Definition of the body.
     pub body: &'a BodyDef,
@@ -123,6 +129,9 @@ pub trait ContactModel: Default {
     /// the body.
     type Ghost: Clone + Debug + Serialize + DeserializeOwned + Send + Sync;
 
+    /// What a body publishes in one exchange: a part of its ghost.
+    type Part: Clone + Debug + Serialize + DeserializeOwned + Send + Sync;
+
     /// Takes the `count` pairs of a tick, and drops those of the tick before. Pairs of bodies come first, in
     /// ascending ids of both; then contacts with static geometry, in ascending ids of body and object. `pair` and
     /// `input` are pure but for counters, and are called exactly once for every index, on any thread.
@@ -143,6 +152,19 @@ pub trait ContactModel: Default {
         bodies: &[SolverBody<Self::Ghost>],
         ghost_owners: &[usize],
     ) -> Vec<Self::Ghost>;
+
+    /// Number of exchanges in a tick.
+    fn exchanges(world: &World) -> u32;
+
+    /// Solves the prepared contacts up to the first exchange. Of `open` bodies (indices, ascending) not all contacts take
+    /// part.
+    fn begin(&mut self, world: &World, bodies: &[SolverBody<Self::Ghost>], open: &[usize]);
+
+    /// What a body publishes in the next exchange.
+    fn part(&self, world: &World, index: usize, bodies: &[SolverBody<Self::Ghost>]) -> Self::Part;
+
+    /// Believes what each of the open bodies has published, and solves up to the next exchange, or to the end.
+    fn exchange(&mut self, world: &World, bodies: &[SolverBody<Self::Ghost>], heard: &[(usize, Self::Part)]);
 
     /// Number of prepared pairs.
     fn pair_count(&self) -> usize;

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::math::{Mat3, Vec3};
 use crate::base::state::BodyState;
-use crate::physics::shape::Shape;
 use crate::physics::world::BodyDef;
 
 /// Linear and angular velocity of a body. Also a displacement and a turn, where overlaps are undone.
@@ -57,7 +56,7 @@ impl SolverMass {
             x: state.x,
             inv_mass: body.inv_mass,
             inv_inertia: body.inertia.world_inverse(&state.q),
-            is_ball: matches!(body.shape, Shape::Sphere { .. }),
+            is_ball: body.is_ball(),
         }
     }
 

@@ -17,6 +17,26 @@ pub struct GhostState {
     pub resting: Vec<Velocity>,
 }
 
+/// What a body publishes of its ghost in one exchange: before a round of impacts the contact that it chooses there, and
+/// its velocities, later those before an iteration over resting contacts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GhostPart {
+    /// Number of contacts that the body is split among.
+    pub contact_count: u32,
+    /// The contact that the body chooses in the next round of impacts.
+    pub chosen: Option<Partner>,
+    /// Its velocities as they are now.
+    pub velocity: Velocity,
+}
+
+impl GhostPart {
+    /// Equal to the bit. Numbers that merely compare equal, such as zero and minus zero, are not.
+    pub fn same_bits(&self, other: &GhostPart) -> bool {
+        (self.contact_count, self.chosen) == (other.contact_count, other.chosen)
+            && self.velocity.to_bits() == other.velocity.to_bits()
+    }
+}
+
 impl GhostState {
     /// Equal to the bit. Numbers that merely compare equal, such as zero and minus zero, are not.
     pub fn same_bits(&self, other: &GhostState) -> bool {

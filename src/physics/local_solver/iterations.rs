@@ -14,6 +14,14 @@ use crate::physics::world::World;
 impl LocalSolver {
     /// Finds the impulses of all resting contacts, and the velocities they lead to.
     pub(super) fn solve_resting(&mut self, world: &World, bodies: &[Body], pairs: &mut ContactPairs) {
+        self.begin_resting(world, bodies, pairs);
+        for iteration in 1..=world.rule.iterations {
+            self.iterate(world, bodies, pairs, iteration);
+        }
+    }
+
+    /// Defers what is still an impact, and finds the velocities that the cached impulses lead to.
+    pub(super) fn begin_resting(&mut self, world: &World, bodies: &[Body], pairs: &mut ContactPairs) {
         pairs.each(|record, constraint| {
             record.is_deferred = self.is_impact(record, constraint, |sums, _| sums.now, world);
             if record.is_deferred {
@@ -24,25 +32,33 @@ impl LocalSolver {
             }
         });
         self.add_up(world, bodies, pairs.records(), 0);
-        for iteration in 1..=world.rule.iterations as usize {
-            let is_last = iteration == world.rule.iterations as usize;
-            pairs.each(|record, constraint| {
-                let weights = self.weights(&record.pair, bodies);
-                if !record.is_deferred {
-                    let (velocity_a, velocity_b) = self.velocities(&record.pair, |sums| sums.resting);
-                    constraint.relax(&velocity_a, &velocity_b, weights, world.time.tick_s);
-                    record.impulse = constraint.impulse();
-                }
-                if is_last {
-                    let (velocity_a, velocity_b) = self.velocities(&record.pair, |sums| sums.now);
-                    let correction = || constraint.correction(&velocity_a, &velocity_b, weights, &world.rule);
-                    record.moved = (!record.is_deferred).then(correction);
-                    record.is_separating = constraint.is_separating(&velocity_a, &velocity_b, &world.rule);
-                    record.is_loaded = constraint.is_loaded();
-                }
-            });
-            self.add_up(world, bodies, pairs.records(), iteration);
-        }
+    }
+
+    /// One iteration, which counts from 1.
+    pub(super) fn iterate(
+        &mut self,
+        world: &World,
+        bodies: &[Body],
+        pairs: &mut ContactPairs,
+        iteration: u32,
+    ) {
+        let is_last = iteration == world.rule.iterations;
+        pairs.each(|record, constraint| {
+            let weights = self.weights(&record.pair);
+            if !record.is_deferred {
+                let (velocity_a, velocity_b) = self.velocities(&record.pair, |sums| sums.resting);
+                constraint.relax(&velocity_a, &velocity_b, weights, world.time.tick_s);
+                record.impulse = constraint.impulse();
+            }
+            if is_last {
+                let (velocity_a, velocity_b) = self.velocities(&record.pair, |sums| sums.now);
+                let correction = || constraint.correction(&velocity_a, &velocity_b, weights, &world.rule);
+                record.moved = (!record.is_deferred).then(correction);
+                record.is_separating = constraint.is_separating(&velocity_a, &velocity_b, &world.rule);
+                record.is_loaded = constraint.is_loaded();
+            }
+        });
+        self.add_up(world, bodies, pairs.records(), iteration as usize);
     }
 
     /// Velocities from scratch: after the impacts, with this tick's gravity and all impulses as they are now.
@@ -98,11 +114,8 @@ impl LocalSolver {
     }
 
     /// Number of contacts that each side is split among.
-    fn weights(&self, pair: &ContactPair, bodies: &[Body]) -> (f64, f64) {
-        let count = |body: u32| {
-            let of_ghost = bodies[body as usize].ghost.map(|ghost| ghost.contact_count);
-            f64::from(of_ghost.unwrap_or(self.sums[body as usize].count))
-        };
+    fn weights(&self, pair: &ContactPair) -> (f64, f64) {
+        let count = |body: u32| f64::from(self.sums[body as usize].split);
         (count(pair.a), pair.b.map_or(1.0, count))
     }
 }

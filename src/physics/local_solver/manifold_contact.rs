@@ -276,7 +276,7 @@ impl ManifoldContact {
 
 /// Restitution after some bounces: it fades with every bounce of the same contact, so that rattling dies out.
 #[inline]
-pub(super) fn decayed_restitution(restitution: f64, bounces: u32) -> f64 {
+pub(crate) fn decayed_restitution(restitution: f64, bounces: u32) -> f64 {
     let mut decayed = restitution;
     for _ in 0..bounces {
         decayed *= restitution;

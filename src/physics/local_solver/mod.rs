@@ -5,12 +5,14 @@
 //! [`ContactModel`](crate::physics::contact::ContactModel). `docs/physics.md` describes the rule in words.
 //!
 //! A tick of [`LocalSolver`] is: impacts (`rounds.rs`), resting contacts (`iterations.rs`), the next flight
-//! (`advance.rs`). What concerns one pair alone is a [`ContactConstraint`]: two balls (`sphere_contact.rs`) or any
-//! other shapes (`manifold_contact.rs`, with `impact.rs` and `resting.rs`).
+//! (`advance.rs`); step by step with neighbours that are solved elsewhere (`exchanges.rs`). What concerns one pair alone
+//! is a [`ContactConstraint`]: two balls (`sphere_contact.rs`) or any other shapes (`manifold_contact.rs`, with
+//! `impact.rs` and `resting.rs`).
 
 mod advance;
 mod contact;
 mod dense;
+mod exchanges;
 mod ghost;
 mod impact;
 mod iterations;
@@ -27,5 +29,6 @@ pub use crate::physics::contact::{
     Velocity,
 };
 pub use contact::ContactConstraint;
-pub use ghost::GhostState;
+pub use ghost::{GhostPart, GhostState};
+pub(crate) use manifold_contact::decayed_restitution;
 pub use solver::LocalSolver;

@@ -81,8 +81,8 @@ impl ContactPairs {
         input: impl Fn(usize) -> PairInput<'c, PairCache> + Sync + Send,
     ) {
         let new_contact = PairCache::default();
-        parallel::par_fill(&mut self.records, count, |at| PairRecord::new(pair(at)));
-        parallel::par_zip_fill(&mut self.constraints, &mut self.records, |at, record| {
+        parallel::par_fill_two((&mut self.records, &mut self.constraints), count, |at| {
+            let mut record = PairRecord::new(pair(at));
             let PairInput { manifold, fixed, cache } = input(at);
             let first = &bodies[record.pair.a as usize];
             let cache = cache.unwrap_or(&new_contact);
@@ -102,7 +102,7 @@ impl ContactPairs {
                 }
             };
             record.note_start(world, bodies, &constraint);
-            constraint
+            (record, constraint)
         });
     }
 

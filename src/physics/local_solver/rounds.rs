@@ -5,7 +5,7 @@
 //! velocity can travel in one message. The number of rounds is a setting of the scene (`response.rounds`).
 
 use crate::base::parallel;
-use crate::physics::contact::Velocity;
+use crate::physics::contact::{Partner, Velocity};
 use crate::physics::local_solver::contact::ContactConstraint;
 use crate::physics::local_solver::ghost::GhostState;
 use crate::physics::local_solver::pair::{ContactPairs, PairRecord};
@@ -15,13 +15,8 @@ use crate::physics::world::World;
 impl LocalSolver {
     /// Lets all impacts act.
     pub(super) fn solve_impacts(&mut self, world: &World, bodies: &[Body], pairs: &mut ContactPairs) {
-        self.chosen.clear();
-        self.chosen.resize(bodies.len(), None);
-        self.dirty.clear();
-        self.dirty.resize(bodies.len(), false);
-        for body in (0..bodies.len()).filter(|body| bodies[*body].ghost.is_some()) {
-            self.mark_dirty(body, pairs.records());
-        }
+        let with_ghosts = (0..bodies.len()).filter(|body| bodies[*body].ghost.is_some());
+        self.begin_impacts(bodies.len(), with_ghosts, pairs.records());
         let mut has_bounced = false;
         for round in 1..=world.rule.rounds {
             self.choose(world, bodies, pairs, round);
@@ -34,9 +29,6 @@ impl LocalSolver {
             if !is_chosen && is_settled && !has_bounced && !bodies.iter().any(goes_on) {
                 break;
             }
-            for (sums, _) in self.sums.iter_mut().zip(&self.dirty).filter(|(_, dirty)| **dirty) {
-                sums.before = sums.now;
-            }
             has_bounced = self.bounce_chosen(world, pairs, round);
             for (sums, body) in self.sums.iter_mut().zip(bodies) {
                 if let Some(ghost) = body.ghost {
@@ -47,8 +39,22 @@ impl LocalSolver {
         }
     }
 
+    /// Nothing is chosen yet, and nothing has changed but what may change out of sight: at `open` bodies.
+    pub(super) fn begin_impacts(
+        &mut self,
+        bodies: usize,
+        open: impl Iterator<Item = usize>,
+        pairs: &[PairRecord],
+    ) {
+        self.chosen.clear();
+        self.chosen.resize(bodies, None);
+        self.dirty.clear();
+        self.dirty.resize(bodies, false);
+        open.for_each(|body| self.mark_dirty(body, pairs));
+    }
+
     /// Lets every body choose a pair.
-    fn choose(&mut self, world: &World, bodies: &[Body], pairs: &ContactPairs, round: u32) {
+    pub(super) fn choose(&mut self, world: &World, bodies: &[Body], pairs: &ContactPairs, round: u32) {
         let mut all_chosen = std::mem::take(&mut self.chosen);
         parallel::par_for(&mut all_chosen, |body, chosen| match bodies[body].ghost {
             Some(ghost) => *chosen = self.chosen_by_ghost(body, ghost, round, bodies, pairs.records()),
@@ -80,7 +86,10 @@ impl LocalSolver {
     }
 
     /// One round of bounces between bodies that choose each other. Says whether there were any.
-    fn bounce_chosen(&mut self, world: &World, pairs: &mut ContactPairs, round: u32) -> bool {
+    pub(super) fn bounce_chosen(&mut self, world: &World, pairs: &mut ContactPairs, round: u32) -> bool {
+        for (sums, _) in self.sums.iter_mut().zip(&self.dirty).filter(|(_, dirty)| **dirty) {
+            sums.before = sums.now;
+        }
         let mut has_bounced = false;
         for body in 0..self.chosen.len() {
             let Some(at) = self.chosen[body] else { continue };
@@ -153,9 +162,19 @@ impl LocalSolver {
         bodies: &[Body],
         pairs: &[PairRecord],
     ) -> Option<u32> {
-        let chosen = ghost.chosen_in(round)?;
+        self.pair_with(body, ghost.chosen_in(round)?, bodies, pairs)
+    }
+
+    /// The pair of a body with a partner, if it takes part here.
+    pub(super) fn pair_with(
+        &self,
+        body: usize,
+        partner: Partner,
+        bodies: &[Body],
+        pairs: &[PairRecord],
+    ) -> Option<u32> {
         let id = bodies[body].body.id;
-        let is_chosen = |at: &&u32| partner_of(&pairs[**at as usize].pair, id, bodies) == chosen;
+        let is_chosen = |at: &&u32| partner_of(&pairs[**at as usize].pair, id, bodies) == partner;
         self.pairs_of(body).iter().find(is_chosen).copied()
     }
 }

@@ -11,7 +11,7 @@ use crate::physics::contact::{
     Certainty, ContactModel, ContactPair, PairCache, PairInput, Partner, SolverBody, Velocity,
 };
 use crate::physics::flight::Flight;
-use crate::physics::local_solver::ghost::GhostState;
+use crate::physics::local_solver::ghost::{GhostPart, GhostState};
 use crate::physics::local_solver::pair::{ContactPairs, PairRecord};
 use crate::physics::world::World;
 
@@ -19,11 +19,14 @@ use crate::physics::world::World;
 pub(super) type Body<'a> = SolverBody<'a, GhostState>;
 
 /// What is being computed for a body.
+#[derive(Clone)]
 pub(super) struct BodySums {
     /// Its pairs are `LocalSolver::order[first..first + count]`, in the order of sums: bodies by ascending id,
     /// then static geometry by ascending id.
     pub first: u32,
     pub count: u32,
+    /// Number of contacts that the body is split among; those included that do not take part here.
+    pub split: u32,
     /// Velocities at the start, after the last round of impacts, and after the round before.
     pub start: Velocity,
     pub now: Velocity,
@@ -42,24 +45,31 @@ impl BodySums {
 
 /// Solves the contacts of one tick: impacts by rounds of mutual-best matching, then Jacobi iterations over resting
 /// contacts on split masses. Everything in it is scratch space.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct LocalSolver {
     pub(super) pairs: ContactPairs,
     /// By body.
     pub(super) sums: Vec<BodySums>,
     /// The pairs of all bodies, body by body.
     pub(super) order: Vec<u32>,
+    /// The sides of all pairs.
+    sides: Vec<(u32, Option<u32>)>,
+    /// Where the pairs of each body end in `order`, after a zero.
+    ends: Vec<u32>,
     /// The pair that each body chooses for the next round.
     pub(super) chosen: Vec<Option<u32>>,
     /// Bodies for which something may have changed since the start: their own velocity, or that of a body they touch.
     pub(super) dirty: Vec<bool>,
     /// Bodies that publish a ghost, and the ghost as recorded so far.
     pub(super) recorded: Vec<(usize, GhostState)>,
+    /// Exchanges of this tick that are over.
+    pub(super) exchanged: u32,
 }
 
 impl ContactModel for LocalSolver {
     type Cache = PairCache;
     type Ghost = GhostState;
+    type Part = GhostPart;
 
     fn prepare<'c>(
         &mut self,
@@ -84,6 +94,22 @@ impl ContactModel for LocalSolver {
         self.pairs = pairs;
         let recorded = std::mem::take(&mut self.recorded);
         recorded.into_iter().map(|(owner, ghost)| self.complete(owner, ghost)).collect()
+    }
+
+    fn exchanges(world: &World) -> u32 {
+        world.rule.rounds + 1 + world.rule.iterations
+    }
+
+    fn begin(&mut self, world: &World, bodies: &[Body], open: &[usize]) {
+        self.begin_exchanges(world, bodies, open);
+    }
+
+    fn part(&self, world: &World, index: usize, bodies: &[Body]) -> GhostPart {
+        self.ghost_part(world, index, bodies)
+    }
+
+    fn exchange(&mut self, world: &World, bodies: &[Body], heard: &[(usize, GhostPart)]) {
+        self.take_parts(world, bodies, heard);
     }
 
     fn pair_count(&self) -> usize {
@@ -142,12 +168,36 @@ impl LocalSolver {
     }
 
     /// Finds the pairs of every body, in the order of sums.
-    fn find_order(&mut self, bodies: &[Body], pairs: &[PairRecord]) {
+    pub(super) fn find_order(&mut self, bodies: &[Body], pairs: &[PairRecord]) {
+        parallel::par_fill(&mut self.sides, pairs.len(), |at| (pairs[at].pair.a, pairs[at].pair.b));
+        let sides = |(a, b): &(u32, Option<u32>)| [Some(*a), *b].into_iter().flatten();
+        self.ends.clear();
+        self.ends.resize(bodies.len() + 1, 0);
+        for body in self.sides.iter().flat_map(sides) {
+            self.ends[body as usize + 1] += 1;
+        }
+        let mut end = 0;
+        for count in &mut self.ends {
+            end += std::mem::replace(count, end);
+        }
+        self.order.clear();
+        self.order.resize(2 * pairs.len(), 0);
+        // Shifted by one: what begins as the start of the pairs of a body is in the end that of the next.
+        for (at, sides_of) in self.sides.iter().enumerate() {
+            for body in sides(sides_of) {
+                let end = &mut self.ends[body as usize + 1];
+                self.order[*end as usize] = at as u32;
+                *end += 1;
+            }
+        }
+        let ends = &self.ends;
         parallel::par_fill(&mut self.sums, bodies.len(), |body| {
             let velocity = Velocity::of(&bodies[body].state);
+            let count = ends[body + 1] - ends[body];
             BodySums {
-                first: 0,
-                count: 0,
+                first: ends[body],
+                count,
+                split: bodies[body].ghost.map_or(count, |ghost| ghost.contact_count),
                 start: velocity,
                 now: velocity,
                 before: velocity,
@@ -155,23 +205,6 @@ impl LocalSolver {
                 moved: Velocity::ZERO,
             }
         });
-        for body in pairs.iter().flat_map(|record| record.pair.sides()) {
-            self.sums[body as usize].count += 1;
-        }
-        let mut first = 0;
-        for sums in &mut self.sums {
-            sums.first = first;
-            first += std::mem::take(&mut sums.count);
-        }
-        self.order.clear();
-        self.order.resize(first as usize, 0);
-        for (at, record) in pairs.iter().enumerate() {
-            for body in record.pair.sides() {
-                let sums = &mut self.sums[body as usize];
-                self.order[(sums.first + sums.count) as usize] = at as u32;
-                sums.count += 1;
-            }
-        }
     }
 
     /// The pairs of a body in the order of sums.

@@ -1,13 +1,12 @@
 //! What decides an entity's future, and nothing else: two entities that serialise alike here do the same from now on.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::base::time::Tick;
 use crate::protocol::dynamics::{BodyIndex, Dynamics};
-use crate::protocol::entity::step::{LARGE_CLUSTER, MEAN_FREE_MIN_TICKS};
+use crate::protocol::entity::step::MEAN_FREE_MIN_TICKS;
 use crate::protocol::entity::{Entity, Inputs, Limits, Origin, PendingAck, Plan};
 use crate::protocol::history::History;
 use crate::protocol::message::{EntityId, Message, Serial, Version};
@@ -22,7 +21,6 @@ pub struct EntityFuture<'a, D: Dynamics> {
     history: &'a History<D>,
     members: &'a [BodyIndex],
     inputs: &'a Inputs<D::Input>,
-    given: &'a BTreeMap<BodyIndex, EntityId>,
     version: Version,
     /// By what they are about: serial numbers only say what an acknowledgement acknowledges.
     pending_acks: Vec<&'a PendingAck>,
@@ -32,7 +30,6 @@ pub struct EntityFuture<'a, D: Dynamics> {
     /// Learnt values, as far as they can matter.
     stride: Option<u64>,
     free_flight: Option<(u64, u64)>,
-    own_search_ticks: Option<u64>,
     contact_window_ticks: Option<u64>,
     /// What is committed is the same on every schedule that leads to the same tick, or something is wrong.
     committed: (u64, u64),
@@ -41,7 +38,8 @@ pub struct EntityFuture<'a, D: Dynamics> {
 impl<D: Dynamics> Entity<D> {
     /// The parts that decide what it does next under these limits.
     pub fn future<'a>(&'a self, limits: &Limits) -> EntityFuture<'a, D> {
-        let mut pending_acks: Vec<&PendingAck> = self.pending_acks.values().collect();
+        let mut pending_acks: Vec<&PendingAck> =
+            self.pending_acks.iter().map(|(_, pending)| pending).collect();
         pending_acks.sort();
         // Longer than the run is long enough.
         let capped = |ticks: u64| ticks.min(limits.last_tick + 1);
@@ -52,7 +50,6 @@ impl<D: Dynamics> Entity<D> {
             history: &self.history,
             members: &self.members,
             inputs: &self.inputs,
-            given: &self.given,
             version: self.version,
             pending_acks,
             lvt_known: self.lvt_known,
@@ -60,7 +57,6 @@ impl<D: Dynamics> Entity<D> {
             deferred: &self.deferred,
             stride: limits.adaptive.then(|| capped(self.stride)),
             free_flight: has_free_flight.then(|| (capped(self.mean_free_ticks), self.since_touch)),
-            own_search_ticks: (self.members.len() > LARGE_CLUSTER).then(|| capped(self.own_search_ticks)),
             contact_window_ticks: limits.contact_window.is_none().then_some(self.contact_window_ticks),
             committed: (self.stats.contact_ticks, self.stats.contacts),
         }
@@ -68,7 +64,7 @@ impl<D: Dynamics> Entity<D> {
 
     /// What an acknowledgement with this serial number acknowledges.
     pub fn pending_ack(&self, serial: Serial) -> Option<&PendingAck> {
-        self.pending_acks.get(&serial)
+        self.pending_acks.iter().find(|(pending, _)| *pending == serial).map(|(_, pending)| pending)
     }
 
     /// Whether nothing has changed since a plan of its own was made: if it has, the plan is void.

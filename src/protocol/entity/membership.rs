@@ -1,8 +1,8 @@
 //! Island membership at the beginning of an epoch, where the island of a body is part of the result.
 //!
 //! Bodies migrate at GVT, as always. An entity that is to lose a body waits for that; an island that is to get one waits
-//! for the body, and never goes on with other members than those that were decided. Bodies in no island may share clocks
-//! at will.
+//! for the body, and never goes on with other members than those that were decided. A body in no island is an entity by
+//! itself.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,7 @@ use crate::protocol::dynamics::BodyIndex;
 use crate::protocol::dynamics::Dynamics;
 use crate::protocol::effects::Effects;
 use crate::protocol::entity::{Entity, Limits};
+use crate::protocol::fault::Fault;
 use crate::protocol::gvt::VirtualTimes;
 use crate::protocol::membership::{Membership, MembershipChange};
 use crate::protocol::message::EntityId;
@@ -33,7 +34,9 @@ impl<D: Dynamics> Entity<D> {
         if membership.is_boundary(lvt) {
             let waits = match membership.change(lvt, times.lvt_min) {
                 Some(change) => self.migrate_leavers(change, lvt, times, out),
-                None if self.may_change(lvt - membership.epoch_ticks()) => {
+                None if self.may_change(lvt - membership.epoch_ticks())
+                    && !self.has(Fault::EpochNotAwaited) =>
+                {
                     Some(Next::AwaitLvtMin(membership.decided_from(lvt)))
                 }
                 None => None,
@@ -45,11 +48,9 @@ impl<D: Dynamics> Entity<D> {
         let boundary = membership.boundary_after(lvt);
         let stops = match membership.change(boundary, times.lvt_min) {
             Some(change) => self.is_concerned(change),
-            None => self.may_change(boundary - membership.epoch_ticks()),
+            None => self.may_change(boundary - membership.epoch_ticks()) && !self.has(Fault::EpochNotAwaited),
         };
-        // Beyond the next boundary only islands may change: a body that flies past a tick touches nothing there. A
-        // cluster that goes on from contact to contact looks again when it gets there.
-        limits.alone_until = boundary;
+        // Beyond the next boundary only islands may change: a body that flies past a tick touches nothing there.
         let barrier =
             if stops { Some(boundary) } else { self.is_island.then(|| boundary + membership.epoch_ticks()) };
         limits.last_tick = barrier.map_or(limits.last_tick, |barrier| limits.last_tick.min(barrier));
@@ -81,7 +82,7 @@ impl<D: Dynamics> Entity<D> {
         }
         let expected = change.islands.get(&self.id)?;
         let is_complete = self.bodies_at_lvt().eq(expected.iter().copied());
-        (!is_complete).then_some(Next::AwaitAcks)
+        (!is_complete && !self.has(Fault::IslandIncomplete)).then_some(Next::AwaitAcks)
     }
 
     /// Whether a body may have to move one epoch after `tick`: a body outside islands that touches nothing at the tick

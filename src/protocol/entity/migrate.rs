@@ -1,7 +1,7 @@
-//! Migration: bodies that move from one entity to another.
+//! Migration: bodies that join an island, or leave it.
 //!
 //! Bodies migrate at GVT, where everything before is committed: sender and receiver both begin anew at that tick with
-//! their new clusters, so no other entity has to agree. Which bodies share an entity never changes a result.
+//! their new bodies, so no other entity has to agree.
 
 use crate::base::time::Tick;
 use crate::protocol::dynamics::BodyIndex;
@@ -11,7 +11,7 @@ use crate::protocol::entity::{Entity, Origin, PendingAck};
 use crate::protocol::fault::Fault;
 use crate::protocol::message::{EntityId, Message, Migration};
 
-/// A cluster at a tick, its contact caches from the tick before, and whether a body was held then.
+/// The bodies at a tick, their contact caches from the tick before, and whether a body was held then.
 struct Present<D: Dynamics> {
     cluster: Cluster<D>,
     caches: Vec<CachedContact<D>>,
@@ -39,19 +39,8 @@ impl<D: Dynamics> Entity<D> {
     }
 
     /// Whether bodies of it may migrate now: its LVT is GVT, and it waits for nothing.
-    pub fn can_migrate(&self, gvt: Tick) -> bool {
+    fn can_migrate(&self, gvt: Tick) -> bool {
         self.pending_acks.is_empty() && !self.writing && self.lvt_known == Some(gvt)
-    }
-
-    /// Sends some of its bodies to another entity. Ask [`Entity::can_migrate`] first.
-    pub(in crate::protocol) fn migrate(
-        &mut self,
-        bodies: &[BodyIndex],
-        to: EntityId,
-        gvt: Tick,
-        out: &mut Effects<D>,
-    ) {
-        self.migrate_to(&[(bodies.to_vec(), to)], gvt, out);
     }
 
     /// Sends some of its bodies to each of several entities. Bodies are in ascending order.
@@ -71,19 +60,15 @@ impl<D: Dynamics> Entity<D> {
             let leaves = |body: &BodyIndex| bodies.binary_search(body).is_ok();
             let (cluster, rest) = staying.into_iter().partition(|(body, _)| leaves(body));
             staying = rest;
-            let inputs = self.take_inputs_of(&leaves);
-            migrations.push((*to, Migration { cluster, caches: with(&leaves), expects_contact, inputs }));
+            migrations.push((*to, Migration { cluster, caches: with(&leaves), expects_contact }));
         }
         let kept = with(&|body| staying.binary_search_by_key(body, |(own, _)| *own).is_ok());
         self.begin_anew(gvt, Present { cluster: staying, caches: kept, expects_contact }, out);
         for (to, migration) in migrations {
-            for body in migration.bodies() {
-                self.given.insert(body, to);
-            }
             self.stats.migrations += 1;
-            let serial = self.await_ack(PendingAck { event: None });
+            let serial = self.await_ack(PendingAck { event: None, to });
             if self.has(Fault::MigrationNotAwaited) {
-                self.pending_acks.remove(&serial);
+                self.pending_acks.retain(|(pending, _)| *pending != serial);
             }
             out.messages.push((to, Message::Migrate { serial, tick: gvt, migration: Box::new(migration) }));
         }
@@ -93,21 +78,15 @@ impl<D: Dynamics> Entity<D> {
     pub(super) fn on_migrate(&mut self, tick: Tick, migration: Migration<D>, out: &mut Effects<D>) {
         self.rollback_to(tick, out);
         let mut present = self.present(tick);
-        for body in migration.bodies() {
-            self.given.remove(&body);
-        }
         present.cluster.extend(migration.cluster);
         present.cluster.sort_by_key(|(body, _)| *body);
         present.caches.extend(migration.caches);
         present.caches.sort_by_key(CachedContact::key);
         present.expects_contact |= migration.expects_contact;
-        for (tick, number, input) in migration.inputs {
-            self.add_input(tick, number, input);
-        }
         self.begin_anew(tick, present, out);
     }
 
-    /// The cluster as it is at `tick`, where its history ends.
+    /// The bodies at `tick`, where its history ends.
     fn present(&self, tick: Tick) -> Present<D> {
         let none = Present { cluster: Cluster::<D>::new(), caches: Vec::new(), expects_contact: false };
         match (self.history.latest(), &self.origin) {
@@ -130,7 +109,7 @@ impl<D: Dynamics> Entity<D> {
         }
     }
 
-    /// Begins anew at `tick` with another cluster. Contacts there are cancelled; the table will report them again.
+    /// Begins anew at `tick` with other bodies. Contacts there are cancelled; the table will report them again.
     fn begin_anew(&mut self, tick: Tick, present: Present<D>, out: &mut Effects<D>) {
         self.fossil_collect(tick);
         let undone = self.history.clear(tick, out);
@@ -139,9 +118,6 @@ impl<D: Dynamics> Entity<D> {
         self.changes += 1;
         self.base = tick;
         self.members = present.cluster.iter().map(|(body, _)| *body).collect();
-        self.members.extend(self.inputs.values().flatten().map(|(_, input)| D::target(input)));
-        self.members.sort_unstable();
-        self.members.dedup();
         let Present { cluster, caches, expects_contact } = present;
         self.origin = Some(Origin { first: tick, cluster, caches, expects_contact });
         self.publish_lvt(out);

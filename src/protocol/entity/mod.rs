@@ -7,7 +7,6 @@
 //!
 //! Only the [driver](super::Driver) calls its handlers.
 
-mod cluster;
 mod fingerprint;
 mod inputs;
 mod membership;
@@ -16,21 +15,22 @@ mod plan;
 mod receive;
 mod step;
 mod validate;
+mod waits;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
+use smallvec::SmallVec;
 
 use crate::base::time::Tick;
-use crate::protocol::dynamics::{BodyIndex, CachedContact, Cluster, Dynamics, Response};
+use crate::protocol::dynamics::{BodyIndex, CachedContact, Cluster, Dynamics};
 use crate::protocol::effects::Effects;
 use crate::protocol::fault::Fault;
 use crate::protocol::history::{History, UndoneContacts};
 use crate::protocol::message::{At, EntityId, Message, Serial, Version};
 use crate::protocol::stats::Stats;
 use crate::protocol::tvht::{CellCover, Encounter, Track};
-use cluster::ClusterStats;
 
 /// How many ticks ahead an entity responds to contacts before it has any experience. Not tuned.
 const CONTACT_WINDOW_START_TICKS: u64 = 16;
@@ -51,8 +51,6 @@ pub struct Limits {
     pub adaptive: bool,
     /// The last tick of the run.
     pub last_tick: Tick,
-    /// A cluster that goes on from contact to contact without looking at the table stops at this tick.
-    pub alone_until: Tick,
 }
 
 /// Flights to be written into the table.
@@ -65,39 +63,25 @@ pub struct Plan<D: Dynamics> {
     pub first: Tick,
     /// Last tick, if no contact is found earlier.
     pub last: Tick,
-    /// The tick at which the cluster touches static geometry or itself, if that is not after `last`.
+    /// The tick at which it touches static geometry, if that is not after `last`; for an island, the next tick.
     pub own_touch: Option<Tick>,
-    /// Bodies and their flights: at all these ticks, or at the first if ticks are planned one by one.
+    /// Bodies and their flights.
     pub cluster: Cluster<D>,
-    /// The ticks after the first, if the cluster is held and has gone on from one tick to the next by itself.
-    pub(super) planned_ticks: Vec<PlannedTick<D>>,
-    /// How it goes on from `last`, if that is known.
-    response: Option<Box<Response<D>>>,
-    /// The cluster will most likely stay where it is.
+    /// It will most likely stay where it is.
     #[serde(skip)]
     pub(super) is_near: bool,
     /// The cells it covered before, if they may serve again.
     #[serde(skip)]
     pub(super) cell_cover: Option<Arc<CellCover>>,
-    /// Flights that begin with it; `None` for a body that does not exist any more.
-    departures: Departures<D>,
+    /// Bodies that begin a flight with it, and bodies that do not exist any more.
+    departures: Departures,
     /// How much had changed when the plan was made: it is void if more has.
     #[serde(skip)]
     changes: u64,
 }
 
-/// Flights that begin, by body; `None` for a body that does not exist any more.
-type Departures<D> = Vec<(BodyIndex, Option<<D as Dynamics>::Flight>)>;
-
-/// A tick of a plan after its first.
-#[derive(Clone, Serialize)]
-#[serde(bound = "")]
-pub(super) struct PlannedTick<D: Dynamics> {
-    /// How the cluster went on from the tick before.
-    pub(super) response: Box<Response<D>>,
-    /// Bodies and their flights at this tick.
-    pub(super) cluster: Cluster<D>,
-}
+/// Bodies that begin a flight, or end it for good.
+type Departures = SmallVec<[BodyIndex; 2]>;
 
 /// The table's reply to a plan.
 #[derive(Clone, Serialize)]
@@ -115,9 +99,12 @@ pub struct WriteResult<D: Dynamics> {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct PendingAck {
     event: Option<(At, BodyIndex, BodyIndex)>,
+    /// The receiver. Decides nothing: it is only named if it never answers.
+    #[serde(skip)]
+    to: EntityId,
 }
 
-/// Where an entity begins: at the start of the run, when it is spawned, or anew when its cluster changes.
+/// Where an entity begins: at the start of the run, when it is spawned, or anew when its island changes.
 #[derive(Clone, Serialize)]
 #[serde(bound = "")]
 struct Origin<D: Dynamics> {
@@ -133,11 +120,11 @@ struct Origin<D: Dynamics> {
 /// Inputs that wait for their tick, in the order they were given.
 type Inputs<I> = BTreeMap<Tick, Vec<(u64, I)>>;
 
-/// A body, or a cluster of bodies, with one local virtual time.
+/// A body, or an island of bodies, with one local virtual time.
 #[derive(Clone)]
 pub struct Entity<D: Dynamics> {
     id: EntityId,
-    /// Its cluster is an island: its bodies are solved together.
+    /// It is an island: its bodies are solved together.
     is_island: bool,
     /// Its LVT before it has written anything.
     base: Tick,
@@ -145,14 +132,12 @@ pub struct Entity<D: Dynamics> {
     origin: Option<Origin<D>>,
     /// Saved states, as segments of flight.
     history: History<D>,
-    /// Every body that is or was in the cluster at a tick that is not committed, ascending.
+    /// Every body that it has or had at a tick that is not committed, ascending.
     members: Vec<BodyIndex>,
     inputs: Inputs<D::Input>,
-    /// Bodies that have migrated, and the entity each went to: inputs for them are forwarded.
-    given: BTreeMap<BodyIndex, EntityId>,
     version: Version,
-    /// Messages that have not been acknowledged.
-    pending_acks: BTreeMap<Serial, PendingAck>,
+    /// Messages that have not been acknowledged, in the order they were sent.
+    pending_acks: Vec<(Serial, PendingAck)>,
     /// The serial number used last.
     serial: Serial,
     /// Its LVT as it is known outside; `None` if it is retired.
@@ -173,10 +158,6 @@ pub struct Entity<D: Dynamics> {
     /// Ticks ahead of the lowest LVT at which it responds to contacts: halved when a response was rolled back, one more
     /// for every response that was committed.
     contact_window_ticks: u64,
-    /// Ticks a large cluster searches ahead for contacts among its own bodies: twice as far as the last one was away.
-    own_search_ticks: u64,
-    /// What it has learnt about its cluster.
-    cluster_stats: ClusterStats,
     stats: Stats,
     fault: Fault,
 }
@@ -186,7 +167,6 @@ impl<D: Dynamics> Entity<D> {
     pub fn new(id: EntityId, start: Cluster<D>) -> Self {
         let members = start.iter().map(|(body, _)| *body).collect();
         let version = Version { entity: id, number: 0 };
-        let bodies = start.len();
         let origin = Origin { first: 0, cluster: start, caches: Vec::new(), expects_contact: false };
         Entity {
             id,
@@ -196,9 +176,8 @@ impl<D: Dynamics> Entity<D> {
             history: History::default(),
             members,
             inputs: BTreeMap::new(),
-            given: BTreeMap::new(),
             version,
-            pending_acks: BTreeMap::new(),
+            pending_acks: Vec::new(),
             serial: Serial(0),
             lvt_known: Some(0),
             changes: 0,
@@ -209,8 +188,6 @@ impl<D: Dynamics> Entity<D> {
             mean_free_ticks: u64::MAX,
             since_touch: 0,
             contact_window_ticks: CONTACT_WINDOW_START_TICKS,
-            own_search_ticks: plan::OWN_SEARCH_TICKS_START,
-            cluster_stats: ClusterStats::new(bodies),
             stats: Stats::default(),
             fault: Fault::None,
         }
@@ -303,7 +280,7 @@ impl<D: Dynamics> Entity<D> {
         }
     }
 
-    /// Every body that is or was in its cluster at a tick that is not committed, ascending.
+    /// Every body that it has or had at a tick that is not committed, ascending.
     pub fn members(&self) -> &[BodyIndex] {
         &self.members
     }
@@ -358,7 +335,7 @@ impl<D: Dynamics> Entity<D> {
             receivers.sort_unstable();
             receivers.dedup();
             for to in receivers {
-                let serial = self.await_ack(PendingAck { event: None });
+                let serial = self.await_ack(PendingAck { event: None, to: to.entity });
                 self.stats.antievents += 1;
                 let at = At { tick, from: version, to };
                 out.messages.push((to.entity, Message::Antievent { at, serial }));
@@ -369,7 +346,7 @@ impl<D: Dynamics> Entity<D> {
     /// The serial number of a message that is to be acknowledged.
     fn await_ack(&mut self, pending: PendingAck) -> Serial {
         self.serial.0 += 1;
-        self.pending_acks.insert(self.serial, pending);
+        self.pending_acks.push((self.serial, pending));
         self.serial
     }
 
@@ -383,8 +360,7 @@ impl<D: Dynamics> Entity<D> {
             self.inputs.pop_first();
         }
         let gvt = gvt + u64::from(self.has(Fault::FossilAtGvt));
-        let (stats, window, cluster_stats) =
-            (&mut self.stats, &mut self.contact_window_ticks, &mut self.cluster_stats);
+        let (stats, window) = (&mut self.stats, &mut self.contact_window_ticks);
         let (mean_free, since_touch) = (&mut self.mean_free_ticks, &mut self.since_touch);
         self.history.drop_before(gvt, |segment| {
             *since_touch += segment.last + 1 - segment.first;
@@ -395,7 +371,6 @@ impl<D: Dynamics> Entity<D> {
                 *mean_free = *since_touch;
             }
             if let Some(response) = &segment.response {
-                cluster_stats.record(response);
                 stats.commit(&response.counts);
                 *window = (*window + 1).min(CONTACT_WINDOW_MAX_TICKS);
             }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use smallvec::smallvec;
 use thin_vec::ThinVec;
 
 use crate::base::time::Tick;
@@ -44,7 +45,9 @@ impl<D: Dynamics> Entity<D> {
             }
             Message::GhostUpdate { at, serial, mine, ghost } => {
                 self.on_ghost_update(at, mine, ghost, out);
-                acknowledge(serial, false, out);
+                if let Some(serial) = serial {
+                    acknowledge(serial, false, out);
+                }
             }
             Message::Migrate { serial, tick, migration } => {
                 self.on_migrate(tick, *migration, out);
@@ -93,6 +96,7 @@ impl<D: Dynamics> Entity<D> {
             if !keeps_response {
                 segment.response = None;
             }
+            segment.has_told = false;
             self.changes += 1;
         } else {
             self.stats.repeated_events += 1;
@@ -121,7 +125,8 @@ impl<D: Dynamics> Entity<D> {
     }
 
     fn on_ack(&mut self, serial: Serial, rejected: bool, out: &mut Effects<D>) {
-        let pending = self.pending_acks.remove(&serial);
+        let at = self.pending_acks.iter().position(|(pending, _)| *pending == serial);
+        let pending = at.map(|at| self.pending_acks.remove(at).1);
         if pending.is_none() && self.has(Fault::MigrationNotAwaited) {
             return;
         }
@@ -183,6 +188,7 @@ impl<D: Dynamics> Entity<D> {
         if !keeps_response {
             segment.response = None;
         }
+        segment.has_told = false;
         let remotes = &segment.remotes;
         let mut sent_ghosts = std::mem::take(&mut segment.sent_ghosts);
         sent_ghosts.retain(|sent| remotes.iter().any(|known| known.version.entity == sent.to));
@@ -215,7 +221,7 @@ pub(super) fn note<D: Dynamics>(
             found.is_err()
         }
         Err(at) => {
-            let remote = RemoteContact { body, flight: flight.clone(), touches: vec![own], ghost: None };
+            let remote = RemoteContact { body, flight: flight.clone(), touches: smallvec![own], ghost: None };
             remotes.insert(at, ContactRecord { version, remote });
             true
         }

@@ -2,25 +2,29 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::base::time::Tick;
 use crate::protocol::driver::Next;
 use crate::protocol::dynamics::BodyIndex;
-use crate::protocol::dynamics::{Cluster, Dynamics, GhostToSend, PartnerKey, Response};
+use crate::protocol::dynamics::{Cluster, Dynamics, GhostToSend, PartnerKey, RemoteContact};
 use crate::protocol::effects::Effects;
-use crate::protocol::entity::plan::BODY_TICKS_PER_WRITE_MAX;
 use crate::protocol::entity::{Departures, Entity, Limits, PendingAck};
 use crate::protocol::fault::Fault;
 use crate::protocol::gvt::VirtualTimes;
 use crate::protocol::history::{ContactRecord, Segment, SentGhost};
 use crate::protocol::message::{At, Message, Version};
 
-/// A cluster with its flights, and the flights that begin with them.
-pub(super) type Onward<D> = (Cluster<D>, Departures<D>);
+/// What an entity knows before a handler runs, as far as the handler may change it.
+#[derive(Clone, Copy)]
+pub(in crate::protocol) struct Knowledge {
+    changes: u64,
+    is_free: bool,
+}
 
-/// Clusters with more bodies than this are careful with speculation: rolling them back is expensive. Not tuned.
-pub(super) const LARGE_CLUSTER: usize = 4;
-/// A large cluster responds to contacts this many times less far ahead than others. Not tuned.
-const LARGE_CLUSTER_CAUTION: u64 = 8;
+/// The bodies with their flights, and the flights that begin with them.
+pub(super) type Onward<D> = (Cluster<D>, Departures);
+
 /// The learnt window of an entity never falls below twice this many ticks. Not tuned.
 pub(super) const MEAN_FREE_MIN_TICKS: u64 = 8;
 
@@ -47,15 +51,24 @@ impl<D: Dynamics> Entity<D> {
         if lvt >= limits.last_tick {
             return Next::Done;
         }
+        // What touched it a tick ago most likely still does, and will be heard of soon.
+        if limits.adaptive && lvt > lvt_min && latest.misses_partner() {
+            return Next::AwaitLvtMin(lvt);
+        }
         if latest.touches() {
+            if latest.awaits_ghosts() && !self.has(Fault::GhostNotAwaited) {
+                return Next::AwaitAcks;
+            }
             let has_all_ghosts = self.respond(dynamics);
             self.send_ghosts(out);
-            if (is_gated && !self.pending_acks.is_empty()) || !has_all_ghosts {
+            let is_waiting = self.history.latest().is_some_and(Segment::awaits_ghosts);
+            let is_gated = is_gated && !self.pending_acks.is_empty();
+            if is_gated || !has_all_ghosts || is_waiting && !self.has(Fault::GhostNotAwaited) {
                 return Next::AwaitAcks;
             }
         }
         let latest = self.history.latest().expect("invariant: it has written before");
-        let ahead = self.contact_window_ticks(limits, latest.cluster().len());
+        let ahead = self.contact_window_ticks(limits);
         if latest.touches() || latest.expects_contact {
             // The entity with the lowest LVT may always go on: one of them must.
             let ahead_of = lvt_min + ahead;
@@ -67,7 +80,7 @@ impl<D: Dynamics> Entity<D> {
             return Next::AwaitLvtMin(tick);
         }
         let onward = self.onward(dynamics);
-        Next::Write(self.plan(dynamics, limits, (lvt + 1, lvt_min), onward, Some(lvt_min + ahead)))
+        Next::Write(self.plan(dynamics, limits, (lvt + 1, lvt_min), onward))
     }
 
     /// The first flight.
@@ -75,22 +88,40 @@ impl<D: Dynamics> Entity<D> {
         let origin = self.origin.as_ref().expect("invariant: an entity without history has an origin");
         let (first, cluster) = (origin.first, origin.cluster.clone());
         // A body may be spawned on the way to the first tick.
-        let onward =
-            if first > self.base { self.with_inputs(dynamics, cluster) } else { (cluster, Vec::new()) };
-        Next::Write(self.plan(dynamics, limits, (first, times.lvt_min), onward, None))
+        let onward = if first > self.base {
+            self.with_inputs(dynamics, cluster)
+        } else {
+            (cluster, Departures::new())
+        };
+        Next::Write(self.plan(dynamics, limits, (first, times.lvt_min), onward))
     }
 
     /// The tick it has to wait for, if it is so far ahead that a poll would say nothing else: it touches nothing and
     /// expects nothing.
     pub(in crate::protocol) fn waits_for(&self, limits: &Limits, times: VirtualTimes) -> Option<Tick> {
-        let latest = self.history.latest()?;
-        let is_idle =
-            self.pending_acks.is_empty() && !self.writing && !latest.touches() && !latest.expects_contact;
-        if is_idle && latest.last < limits.last_tick {
-            self.beyond_window(limits, times.lvt_min)
-        } else {
-            None
+        let latest = self.history.latest().filter(|latest| latest.last < limits.last_tick)?;
+        if !self.is_free() {
+            return None;
         }
+        if limits.adaptive && latest.last > times.lvt_min && latest.misses_partner() {
+            return Some(latest.last);
+        }
+        let is_idle = !latest.touches() && !latest.expects_contact;
+        if is_idle { self.beyond_window(limits, times.lvt_min) } else { None }
+    }
+
+    /// What an executor is to do after a handler: there is something to poll for if it may go on, and could not before or
+    /// knows more than before.
+    pub(in crate::protocol) fn next_after(&self, before: Knowledge) -> Next<D> {
+        let Knowledge { changes, is_free } = before;
+        let has_news = changes != self.changes || !is_free;
+        let waits = self.history.latest().is_some_and(|latest| latest.touches() && latest.awaits_ghosts());
+        if self.is_faulty() || (self.is_free() && has_news && !waits) { Next::Poll } else { Next::AwaitAcks }
+    }
+
+    /// What a handler may change.
+    pub(in crate::protocol) fn knowledge(&self) -> Knowledge {
+        Knowledge { changes: self.changes, is_free: self.is_free() }
     }
 
     /// The tick it has to wait for if its next flight would leave the window.
@@ -107,44 +138,45 @@ impl<D: Dynamics> Entity<D> {
     }
 
     /// How many ticks above the lowest LVT it responds to contacts.
-    fn contact_window_ticks(&self, limits: &Limits, bodies: usize) -> u64 {
-        let worthwhile = match bodies > LARGE_CLUSTER {
-            true => {
-                let most = BODY_TICKS_PER_WRITE_MAX / bodies as u64;
-                1 + (self.contact_window_ticks / LARGE_CLUSTER_CAUTION).min(most)
-            }
-            false => self.contact_window_ticks,
-        };
-        limits.contact_window.unwrap_or(worthwhile).min(limits.window)
+    fn contact_window_ticks(&self, limits: &Limits) -> u64 {
+        limits.contact_window.unwrap_or(self.contact_window_ticks).min(limits.window)
     }
 
-    /// How the cluster flies on from its LVT, and the flights that begin with that.
+    /// How the bodies fly on from its LVT, and those that begin a flight with that.
     fn onward(&self, dynamics: &D) -> Onward<D> {
         let latest = self.history.latest().expect("invariant: it has written before");
-        let (cluster, mut started): Onward<D> = match &latest.response {
-            Some(response) => (after(response, latest.cluster()), departures(response).collect()),
-            None => (latest.cluster().clone(), Vec::new()),
-        };
+        let mut cluster = latest.cluster().clone();
+        let mut started = Departures::new();
+        if let Some(response) = &latest.response {
+            for (number, flight) in response.numbered(latest.cluster()) {
+                started.push(cluster[number].0);
+                cluster[number].1 = flight.clone();
+            }
+        }
         let (cluster, by_inputs) = self.with_inputs(dynamics, cluster);
-        started.retain(|(body, _)| !by_inputs.iter().any(|(other, _)| other == body));
+        started.retain(|body| !by_inputs.contains(body));
         started.extend(by_inputs);
         (cluster, started)
     }
 
-    /// The cluster after the inputs at its LVT, and the flights that begin with them.
+    /// The bodies after the inputs at its LVT, and those that begin a flight with them.
     fn with_inputs(&self, dynamics: &D, mut cluster: Cluster<D>) -> Onward<D> {
         let lvt = self.lvt();
         let inputs = self.inputs.get(&lvt).map_or(&[][..], Vec::as_slice);
-        let started =
-            if inputs.is_empty() { Vec::new() } else { dynamics.apply_inputs(lvt, &mut cluster, inputs) };
+        let mut started = Departures::new();
+        if !inputs.is_empty() {
+            let changed = dynamics.apply_inputs(lvt, &mut cluster, inputs);
+            started.extend(changed.into_iter().map(|(body, _)| body));
+        }
         (cluster, started)
     }
 
     /// How far it runs ahead of the lowest LVT: an entity with frequent contacts would only be rolled back.
     pub(super) fn window(&self, limits: &Limits) -> u64 {
+        let window = limits.window + u64::from(self.has(Fault::WindowTooWide));
         match limits.adaptive {
-            true => limits.window.min(self.mean_free_ticks.max(MEAN_FREE_MIN_TICKS).saturating_mul(2)),
-            false => limits.window,
+            true => window.min(self.mean_free_ticks.max(MEAN_FREE_MIN_TICKS).saturating_mul(2)),
+            false => window,
         }
     }
 
@@ -160,9 +192,7 @@ impl<D: Dynamics> Entity<D> {
     /// Whether its contacts at the LVT hold it.
     pub(super) fn is_held(&self) -> bool {
         let latest = self.history.latest();
-        latest.is_some_and(|latest| {
-            latest.response.as_ref().is_some_and(|response| is_holding(response, latest.cluster().len()))
-        })
+        latest.is_some_and(|latest| latest.response.as_ref().is_some_and(|response| response.is_resting))
     }
 
     /// Computes how it goes on from its LVT, unless that is known already. Whether all ghost states it needs are known.
@@ -181,36 +211,53 @@ impl<D: Dynamics> Entity<D> {
         let latest = self.history.latest_mut().expect("invariant: it has written before");
         let due = due_ghosts(latest, is_final);
         let (tick, from) = (latest.last, latest.version);
-        for (to, own, ghost) in &due {
+        latest.has_told = true;
+        for DueGhost { to, own, ghost, .. } in &due {
             latest.sent_ghosts.retain(|sent| sent.own != *own || sent.to != to.entity);
             latest.sent_ghosts.push(SentGhost { own: *own, to: to.entity, ghost: ghost.clone() });
         }
-        for (to, own, ghost) in due {
-            let serial = self.await_ack(PendingAck { event: None });
+        for DueGhost { to, own, ghost, is_awaited } in due {
+            let pending = PendingAck { event: None, to: to.entity };
+            let serial = (!is_awaited).then(|| self.await_ack(pending));
             self.stats.ghost_updates += 1;
+            self.stats.ghosts_awaited += u64::from(is_awaited);
             let at = At { tick, from, to };
             out.messages.push((to.entity, Message::GhostUpdate { at, serial, mine: own, ghost }));
         }
     }
 }
 
-/// Ghost states that are to be sent: the receiver, the body, its ghost state.
-type DueGhosts<D> = Vec<(Version, BodyIndex, Arc<<D as Dynamics>::Ghost>)>;
+/// A ghost state that is to be sent.
+struct DueGhost<D: Dynamics> {
+    /// The receiver.
+    to: Version,
+    /// The body.
+    own: BodyIndex,
+    ghost: Arc<D::Ghost>,
+    /// The receiver goes nowhere without it.
+    is_awaited: bool,
+}
 
-/// Ghost states at the end of a segment that another entity cannot compute and has not been sent.
-fn due_ghosts<D: Dynamics>(segment: &Segment<D>, is_final: bool) -> DueGhosts<D> {
-    let mut due: DueGhosts<D> = Vec::new();
+/// Ghost states at the end of a segment that another entity cannot compute or awaits, and has not been sent.
+fn due_ghosts<D: Dynamics>(segment: &Segment<D>, is_final: bool) -> SmallVec<[DueGhost<D>; 4]> {
+    let mut due: SmallVec<[DueGhost<D>; 4]> = SmallVec::new();
     let Some(response) = &segment.response else { return due };
     for to_send in &response.ghosts {
         for known in segment.remotes.iter().filter(|known| known.remote.touches.contains(&to_send.own)) {
             let to = known.version.entity;
             let sent = segment.sent_ghosts.iter().find(|sent| sent.own == to_send.own && sent.to == to);
             // An entity that has all partners of the body can compute its ghost state. Once sent, always sent.
-            let is_needed = sent.is_some() || needs_ghost(segment, known, to_send);
+            let own = to_send.own;
+            let lasts = segment.remotes.iter().any(|other| {
+                let RemoteContact { body, touches, .. } = &other.remote;
+                other.version.entity == to && touches.contains(&own) && segment.is_lasting(own, *body)
+            });
+            let is_needed = sent.is_some() || lasts || needs_ghost(segment, known, to_send);
             let is_news = sent.is_none_or(|sent| !is_final && !D::same_ghost(&sent.ghost, &to_send.ghost));
-            let is_due = due.iter().any(|(other, own, _)| other.entity == to && *own == to_send.own);
+            let is_due = due.iter().any(|other| other.to.entity == to && other.own == own);
             if is_needed && is_news && !is_due {
-                due.push((known.version, to_send.own, to_send.ghost.clone()));
+                let is_awaited = lasts && sent.is_none();
+                due.push(DueGhost { to: known.version, own, ghost: to_send.ghost.clone(), is_awaited });
             }
         }
     }
@@ -227,27 +274,4 @@ fn needs_ghost<D: Dynamics>(segment: &Segment<D>, known: &ContactRecord<D>, ghos
         PartnerKey::Static(_) | PartnerKey::Island => false,
     };
     !ghost.partners.iter().all(has)
-}
-
-/// Whether a response lets expect a contact at the next tick: a body is held, or one of many bodies touched something.
-pub(super) fn is_holding<D: Dynamics>(response: &Response<D>, bodies: usize) -> bool {
-    response.is_resting || (bodies > LARGE_CLUSTER && response.counts.contacts > 0)
-}
-
-/// The cluster as it flies after a response.
-pub(super) fn after<D: Dynamics>(response: &Response<D>, cluster: &Cluster<D>) -> Cluster<D> {
-    // A heap list of plain numbers is copied in one go, unlike a list that may be inline.
-    let mut then: Cluster<D> =
-        if cluster.len() > 1 { Cluster::<D>::from_vec(cluster.to_vec()) } else { cluster.clone() };
-    for (number, flight) in response.numbered(cluster) {
-        then[number].1 = flight.clone();
-    }
-    then
-}
-
-/// Flights that begin with a response.
-pub(super) fn departures<D: Dynamics>(
-    response: &Response<D>,
-) -> impl Iterator<Item = (BodyIndex, Option<D::Flight>)> + '_ {
-    response.flights.iter().map(|(body, flight)| (*body, Some(flight.clone())))
 }

@@ -27,7 +27,7 @@ impl<D: Dynamics> Entity<D> {
         if self.history.len() == 0 && self.origin.is_none() && self.lvt_known.is_some() {
             return fail("it has neither a history nor an origin");
         }
-        if self.pending_acks.last_key_value().is_some_and(|(serial, _)| *serial > self.serial) {
+        if self.pending_acks.last().is_some_and(|(serial, _)| *serial > self.serial) {
             return fail("an acknowledgement is pending for a message that was never sent");
         }
         if self.writing && self.planned.0 > self.version {

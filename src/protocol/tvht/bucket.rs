@@ -18,16 +18,14 @@ pub struct Encounter<D: Dynamics> {
     pub own: BodyIndex,
     /// The track it touches.
     pub other: Arc<Track<D>>,
-    /// The number of the body it touches, in the other cluster.
+    /// The number of the body it touches, among those of the other track.
     pub at: u32,
-    /// The tick of the contact.
-    pub tick: Tick,
 }
 
 impl<D: Dynamics> Encounter<D> {
     /// The body it touches, and its flight.
     pub fn remote(&self) -> &(BodyIndex, D::Flight) {
-        &self.other.cluster_at(self.tick)[self.at as usize]
+        &self.other.cluster[self.at as usize]
     }
 }
 
@@ -45,9 +43,6 @@ pub struct Entry<D: Dynamics> {
     span: CellSpan,
     /// The entity that the track belongs to.
     entity: EntityId,
-    first: Tick,
-    /// One more than the last tick when it was written; the track knows whether it has been retracted since.
-    end: Tick,
     /// The track.
     pub track: Arc<Track<D>>,
 }
@@ -55,7 +50,7 @@ pub struct Entry<D: Dynamics> {
 impl<D: Dynamics> Entry<D> {
     /// A track that passes a cell with some of its cluster.
     pub fn new(span: CellSpan, track: Arc<Track<D>>) -> Self {
-        Entry { span, entity: track.version.entity, first: track.first, end: track.end(), track }
+        Entry { span, entity: track.version.entity, track }
     }
 
     /// The same with another track, which stands for the same flights.
@@ -80,6 +75,9 @@ const SWEEP_ENTRIES_MIN: usize = 16;
 /// The tracks that pass some cells.
 #[derive(Clone)]
 pub struct Bucket<D: Dynamics> {
+    /// The first tick of every entry, and one more than its last tick when it was written: most entries are of other ticks,
+    /// and these are all that is looked at of them. The track knows whether it has been retracted since.
+    times: Vec<(Tick, Tick)>,
     entries: Vec<Entry<D>>,
     /// With this many entries it is time to look for retracted ones.
     sweep_at: usize,
@@ -87,7 +85,7 @@ pub struct Bucket<D: Dynamics> {
 
 impl<D: Dynamics> Default for Bucket<D> {
     fn default() -> Self {
-        Bucket { entries: Vec::new(), sweep_at: SWEEP_ENTRIES_MIN }
+        Bucket { times: Vec::new(), entries: Vec::new(), sweep_at: SWEEP_ENTRIES_MIN }
     }
 }
 
@@ -105,57 +103,61 @@ impl<D: Dynamics> Bucket<D> {
             self.sweep(gvt);
         }
         let mut at = 0;
-        while at < self.entries.len() {
-            let entry = &self.entries[at];
-            if entry.end <= gvt {
-                self.entries.swap_remove(at);
+        while let Some(&(begin, end)) = self.times.get(at) {
+            if end <= gvt {
+                self.remove(at);
                 continue;
             }
-            let is_here = entry.span.cell == span.cell && entry.entity != entity;
-            let is_now = entry.first <= last && entry.end > first;
-            if is_here && is_now && entry.span.bounds.overlaps(&span.bounds) {
-                let end = entry.track.end();
-                if end <= gvt || end <= entry.first {
-                    self.entries.swap_remove(at);
-                    continue;
-                }
-                if end > first {
-                    see(entry);
+            if begin <= last && end > first {
+                let entry = &self.entries[at];
+                let is_here = entry.span.cell == span.cell && entry.entity != entity;
+                if is_here && entry.span.bounds.overlaps(&span.bounds) {
+                    let end = entry.track.end();
+                    if end <= gvt || end <= begin {
+                        self.remove(at);
+                        continue;
+                    }
+                    if end > first {
+                        see(entry);
+                    }
                 }
             }
             at += 1;
         }
     }
 
+    fn remove(&mut self, at: usize) {
+        self.times.swap_remove(at);
+        self.entries.swap_remove(at);
+    }
+
     /// Fossil collection: drops what lies below `gvt` and what has been retracted. A visit only cleans the cells it
     /// passes.
     pub fn sweep(&mut self, gvt: Tick) {
-        self.entries.retain(|entry| {
-            let end = entry.track.end();
-            end > gvt && end > entry.first
-        });
+        for at in (0..self.entries.len()).rev() {
+            let end = self.entries[at].track.end();
+            if end <= gvt || end <= self.times[at].0 {
+                self.remove(at);
+            }
+        }
         self.sweep_at = SWEEP_ENTRIES_MIN.max(2 * self.entries.len());
     }
 
     /// Adds a track to a cell.
     pub fn add(&mut self, entry: Entry<D>) {
+        self.times.push((entry.track.first, entry.track.end()));
         self.entries.push(entry);
     }
 
     /// Checks that every entry stands for ticks its track has covered.
     pub fn validate(&self) -> Result<(), String> {
-        let wrong = self.entries.iter().find(|entry| {
-            let is_empty = entry.first >= entry.end;
-            is_empty || entry.track.end() > entry.end || entry.entity != entry.track.version.entity
+        let wrong = self.times.iter().zip(&self.entries).find(|((first, end), entry)| {
+            let is_right = first < end && entry.track.end() <= *end;
+            !is_right || entry.entity != entry.track.version.entity
         });
-        wrong.map_or(Ok(()), |entry| {
-            Err(format!(
-                "an entry of {} covers {}..{}, its track ends at {}",
-                entry.entity,
-                entry.first,
-                entry.end,
-                entry.track.end()
-            ))
+        wrong.map_or(Ok(()), |((first, end), entry)| {
+            let (entity, track_end) = (entry.entity, entry.track.end());
+            Err(format!("an entry of {entity} covers {first}..{end}, its track ends at {track_end}"))
         })
     }
 

@@ -97,13 +97,6 @@ impl CellCover {
             && cluster.iter().zip(covered).zip(known).all(|(one, margin)| stays(one, margin))
     }
 
-    /// Pairs of bodies that share a cell, as numbers in the cluster: enough of them to say which are connected.
-    pub(in crate::protocol) fn neighbours(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.stops
-            .iter()
-            .flat_map(|stop| self.members_in(&stop.span).windows(2).map(|pair| (pair[0], pair[1])))
-    }
-
     /// Numbers, in the cluster, of the bodies that pass a cell.
     pub fn members_in(&self, span: &CellSpan) -> &[u32] {
         &self.members[span.members.0 as usize..span.members.1 as usize]

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use smallvec::SmallVec;
-use thin_vec::ThinVec;
 
 use super::bucket::{Bucket, Encounter, Entry};
 use super::track::Track;
 use crate::base::aabb::Aabb;
 use crate::base::time::Tick;
-use crate::protocol::dynamics::{BodyIndex, Cluster, Dynamics};
-use crate::protocol::entity::{Plan, PlannedTick, WriteResult};
+use crate::protocol::dynamics::{BodyIndex, Dynamics};
+use crate::protocol::entity::{Plan, WriteResult};
 use crate::protocol::fault::Fault;
 use crate::protocol::tvht::cell_cover::{CellCover, CoveredCell};
 use crate::protocol::tvht::cell_grid::Grid;
@@ -43,18 +42,15 @@ impl<D: Dynamics> TableWrite<D> {
     /// Prepares the write of a plan: its track, and the cells it covers.
     pub fn new(grid: &Grid, dynamics: &D, mut plan: Plan<D>, gvt: Tick) -> Self {
         let cluster = std::mem::take(&mut plan.cluster);
-        let mut later: ThinVec<Cluster<D>> =
-            plan.planned_ticks.iter_mut().map(|planned| std::mem::take(&mut planned.cluster)).collect();
         let mut last = plan.last;
-        let mut covered = bounds(dynamics, &cluster, (&later, &plan.planned_ticks), (plan.first, last));
+        let mut covered = bounds(dynamics, &cluster, (plan.first, last));
         let is_fast = |at: usize, bounds: &Aabb| {
             let level = grid.level_of(dynamics.radius(cluster[at].0));
             grid.coverage(bounds, level) > CELLS_MAX
         };
         while last > plan.first && covered.iter().enumerate().any(|(at, bounds)| is_fast(at, bounds)) {
             last = plan.first + (last - plan.first) / 2;
-            later.truncate((last - plan.first) as usize);
-            covered = bounds(dynamics, &cluster, (&later, &plan.planned_ticks), (plan.first, last));
+            covered = bounds(dynamics, &cluster, (plan.first, last));
         }
         let ticks = (plan.first, last);
         let known = plan.cell_cover.take().filter(|cell_cover| cell_cover.fits(&cluster, &covered));
@@ -62,8 +58,7 @@ impl<D: Dynamics> TableWrite<D> {
         let cell_cover = known.unwrap_or_else(|| {
             if plan.is_near {
                 // The cover serves longer if it includes where every body is about to go.
-                let latest = later.last().unwrap_or(&cluster);
-                for (at, (body, flight)) in latest.iter().enumerate() {
+                for (at, (body, flight)) in cluster.iter().enumerate() {
                     let ahead =
                         covered[at].union(&dynamics.bounds(*body, flight, last, last + NEAR_AHEAD_TICKS));
                     if !is_fast(at, &ahead) {
@@ -77,7 +72,7 @@ impl<D: Dynamics> TableWrite<D> {
             }
             Arc::new(cell_cover)
         });
-        let track = Track::new(plan.version, ticks, (cluster, later), cell_cover);
+        let track = Track::new(plan.version, ticks, cluster, cell_cover);
         let gvt = gvt + u64::from(fault == Fault::TableFossilAtGvt);
         TableWrite { plan, gvt, track: Arc::new(track), passed: 0, last, found: Vec::new(), fault }
     }
@@ -146,31 +141,13 @@ impl<D: Dynamics> TableWrite<D> {
     }
 }
 
-/// Bounds of each body of a cluster: on one flight throughout, or on another from each planned tick on.
+/// Bounds of everything that bodies cover from tick `first` to `last`.
 fn bounds<D: Dynamics>(
     dynamics: &D,
     cluster: &[(BodyIndex, D::Flight)],
-    (later, planned_ticks): (&[Cluster<D>], &[PlannedTick<D>]),
     (first, last): (Tick, Tick),
 ) -> SmallVec<[Aabb; 1]> {
-    let end = if later.is_empty() { last } else { first };
-    let cover = |(body, flight): &(BodyIndex, D::Flight), from, to| dynamics.bounds(*body, flight, from, to);
-    let mut covered: SmallVec<[Aabb; 1]> = cluster.iter().map(|flier| cover(flier, first, end)).collect();
-    let Some(latest) = later.last() else { return covered };
-    // The tick since which each body is on its flight.
-    let mut since = vec![first; cluster.len()];
-    let mut before = cluster;
-    for (tick, (planned, then)) in (first..).zip(planned_ticks.iter().zip(later)) {
-        for (number, _) in planned.response.numbered(before) {
-            let from = std::mem::replace(&mut since[number], tick + 1);
-            covered[number] = covered[number].union(&cover(&before[number], from, tick));
-        }
-        before = then;
-    }
-    for ((covered, flier), since) in covered.iter_mut().zip(latest).zip(since) {
-        *covered = covered.union(&cover(flier, since, last));
-    }
-    covered
+    cluster.iter().map(|(body, flight)| dynamics.bounds(*body, flight, first, last)).collect()
 }
 
 /// Finds the earliest contact between this track and the entry's bodies, at or before `last`.
@@ -196,15 +173,9 @@ fn find_contacts<D: Dynamics>(
             if from > to {
                 return;
             }
-            let first_touch = |from: Tick, to: Tick| {
-                let (body, flight) = &track.cluster_at(from)[mine as usize];
-                let (remote, their_flight) = &other.cluster_at(from)[theirs as usize];
-                dynamics.first_touch((*body, flight), (*remote, their_flight), from, to)
-            };
-            let touch = match track.is_one_flight() && other.is_one_flight() {
-                true => first_touch(from, to),
-                false => (from..=to).find_map(|tick| first_touch(tick, tick)),
-            };
+            let (body, flight) = &track.cluster[mine as usize];
+            let (remote, their_flight) = &other.cluster[theirs as usize];
+            let touch = dynamics.first_touch((*body, flight), (*remote, their_flight), from, to);
             let Some(tick) = touch else { continue };
             if tick < *last {
                 *last = tick;
@@ -213,8 +184,7 @@ fn find_contacts<D: Dynamics>(
             if fault == Fault::OneContactOnly && !found.is_empty() {
                 continue;
             }
-            let own = track.cluster_at(tick)[mine as usize].0;
-            found.push(Encounter { own, other: other.clone(), at: theirs, tick });
+            found.push(Encounter { own: *body, other: other.clone(), at: theirs });
         }
     }
 }

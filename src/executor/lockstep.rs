@@ -1,0 +1,206 @@
+//! Regions of space, each with its bodies in flat arrays: the plain loop's result, several times as fast.
+//!
+//! Thin scenes are cut into regions ([`regions`](super::regions)). Where contacts reach across borders farther than a
+//! region knows, and in dense scenes from the start, one store has all bodies, and threads share its loops.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::base::frame::Frame;
+use crate::base::lanes::LaneChoice;
+use crate::base::team::Team;
+use crate::base::time::Tick;
+use crate::executor::region_chaos::{self, Random};
+use crate::executor::regions::{self, RegionsRun, SyncRule};
+use crate::executor::virtual_cores::{self, SharedMachine};
+use crate::executor::{Job, ProcessSummary, Regions, RunError, Tally};
+use crate::physics::World;
+use crate::runtime::affinity::pin_briefly;
+use crate::runtime::inputs;
+use crate::runtime::inputs::tick_queue::TickQueue;
+use crate::store::{Counts, Cut, GearChoice, Partition, REGIONS_MAX, RegionStats, Setup, Store, StoreError};
+
+/// Cells of regions are at least so many times as wide as two bodies in contact; else the scene is dense. Not tuned.
+const WIDE: f64 = 1.5;
+
+/// Cells are at most so many times as wide if regions are asked for: bodies that are too fast for them end regions. Not tuned.
+const WIDEST: f64 = 2.5;
+
+/// How regions are driven.
+#[derive(Clone, Copy)]
+pub(crate) enum Drive<'m> {
+    /// On threads.
+    Threads(SyncRule),
+    /// On one thread in an adversarial order.
+    Chaos {
+        /// Decides the order.
+        seed: u64,
+    },
+    /// On virtual cores.
+    Virtual(SyncRule, &'m SharedMachine),
+}
+
+/// Runs the world to its last tick, until `sink` breaks, or until a stop is requested.
+pub(crate) fn run(
+    job: Job,
+    drive: Drive,
+    cores: usize,
+    sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+) -> Result<(Tally, ProcessSummary), RunError> {
+    let world = &*job.model.world;
+    let (tick_queue, _opened) = inputs::open(job.inputs, |known| {
+        let tick_queue = Arc::new(TickQueue::new(known));
+        (tick_queue.clone(), tick_queue)
+    })?;
+    let mut cut = Cut::start(world);
+    let mut tally = Tally::default();
+    let bodies = cut.flights.len();
+    let mut summary = ProcessSummary { regions: 1, bodies, threads: cores, ..ProcessSummary::default() };
+    let wanted = match job.tuning.regions {
+        Regions::Count(regions) => regions as usize,
+        Regions::Auto | Regions::Bodies => cores,
+    };
+    let regions = match drive {
+        _ if job.inputs.is_some() || wanted < 2 || world.bodies.is_empty() => None,
+        // A gear is that of a store with all bodies.
+        _ if job.tuning.gear != GearChoice::Auto => None,
+        Drive::Threads(rule) => {
+            match partition(world, &cut, wanted, matches!(job.tuning.regions, Regions::Count(_))) {
+                Some(partition) => {
+                    Some((partition.regions, regions::run(job, &cut, &partition, rule, cores, sink)?))
+                }
+                None => None,
+            }
+        }
+        Drive::Virtual(rule, machine) => {
+            let is_asked = matches!(job.tuning.regions, Regions::Count(_));
+            partition(world, &cut, wanted, is_asked).map(|it| {
+                let run = virtual_cores::run_regions(job, &cut, &it, rule, machine, sink);
+                (it.regions, run)
+            })
+        }
+        Drive::Chaos { seed } => {
+            let random = &mut Random::new(seed);
+            let partition = region_chaos::partition(world, &cut, wanted.min(REGIONS_MAX), random);
+            let count = partition.regions;
+            let is_whole = !has_large(world, &partition);
+            is_whole.then(|| (count, region_chaos::run(world, &cut, &partition, random, job.stop, sink)))
+        }
+    };
+    if let Some((count, run)) = regions {
+        summary = summary_of(count, &run, summary);
+        tally.add(&run.counts);
+        tally.ticks = run.tick.saturating_sub(1);
+        match run.cut {
+            Some(rest) => cut = rest,
+            None => return Ok((tally, summary)),
+        }
+    }
+    let store = || run_store(job, cut, &tick_queue, &mut tally, sink);
+    match drive {
+        Drive::Virtual(_, machine) => virtual_cores::lead(machine, store)?,
+        Drive::Threads(_) | Drive::Chaos { .. } => {
+            Team::start(cores, pin_briefly).map_err(RunError::no_thread)?.lead(store)?;
+        }
+    }
+    Ok((tally, summary))
+}
+
+/// Runs all bodies in one store, from a cut on.
+fn run_store(
+    job: Job,
+    cut: Cut,
+    tick_queue: &TickQueue,
+    tally: &mut Tally,
+    sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+) -> Result<(), RunError> {
+    let world = &*job.model.world;
+    let first = cut.tick;
+    let lanes = if job.tuning.plain_lanes { LaneChoice::plain() } else { LaneChoice::best() };
+    let setup = Setup { choice: job.tuning.gear, lanes, parts: job.tuning.heap_parts.min(64) as usize };
+    let mut store = Store::new(world, cut, setup);
+    for tick in first..=world.time.last_tick {
+        if job.stop.is_requested() && tick > 0 {
+            break;
+        }
+        store.begin(tick).map_err(|error| failed(error, tick))?;
+        if world.time.is_frame(tick) {
+            let frame = store.frame(tick).map_err(|error| failed(error, tick))?;
+            if sink(frame).is_break() {
+                break;
+            }
+        }
+        store.find(tick).map_err(|error| failed(error, tick))?;
+        if tick < world.time.last_tick {
+            store.respond(tick);
+            let due = tick_queue.pass(tick);
+            store.act(tick, due.iter().map(|entry| &entry.input));
+            store.advance(tick).map_err(|error| failed(error, tick + 1))?;
+        }
+        tally.ticks = tick;
+    }
+    tally.add(store.counts());
+    Ok(())
+}
+
+/// Regions for a scene, if several are wanted and it is thin, or if they were asked for.
+fn partition(world: &World, cut: &Cut, wanted: usize, is_asked_for: bool) -> Option<Partition> {
+    let wanted = wanted.min(REGIONS_MAX);
+    let cells = |widths| Partition::bisected(world, &cut.flights, cut.tick, wanted, widths);
+    let mut partition = cells(1.0);
+    let widths = |reaches: f64| reaches * partition.reach_m / partition.scale.lattice.width_m();
+    if is_asked_for {
+        // Wide enough for what falls from the first tick to the last, if that is not too wide for the calendar.
+        let needed = partition.widths_for(fall_m(world));
+        let widths = needed.clamp(widths(WIDE), widths(WIDEST)).max(1.0);
+        partition = cells(widths);
+    } else if widths(WIDE) >= 1.0 {
+        return None;
+    }
+    (!has_large(world, &partition)).then_some(partition)
+}
+
+/// How far a body moves in a tick, metres, if it is the fastest of all and falls through the whole run.
+fn fall_m(world: &World) -> f64 {
+    let time = &world.time;
+    let start = world.bodies.at_start().iter().map(|body| body.start.v.norm()).fold(0.0, f64::max);
+    (start + world.gravity.norm() * time.span_s(0, time.last_tick)) * time.tick_s
+}
+
+/// Whether a body is larger than the cells are made for.
+fn has_large(world: &World, partition: &Partition) -> bool {
+    world.bodies.iter().any(|body| body.radius > partition.scale.ordinary_m)
+}
+
+fn summary_of(regions: usize, run: &RegionsRun, summary: ProcessSummary) -> ProcessSummary {
+    let RegionStats { ticks, ticks_undone, rollbacks, sent, cancelled, late, known, exchanges } = run.stats;
+    ProcessSummary {
+        regions,
+        is_optimistic: run.is_optimistic,
+        region_ticks: run.tick,
+        ticks,
+        ticks_undone,
+        rollbacks,
+        messages: sent,
+        antimessages: cancelled,
+        late_messages: late,
+        known_messages: known,
+        exchanges,
+        ..summary
+    }
+}
+
+impl Tally {
+    fn add(&mut self, counts: &Counts) {
+        self.contacts += counts.contacts;
+        self.contact_ticks += counts.contact_ticks;
+        self.max_overlap_m = self.max_overlap_m.max(counts.max_overlap_m);
+    }
+}
+
+fn failed(error: StoreError, tick: Tick) -> RunError {
+    match error {
+        StoreError::NotFinite(body) => RunError::not_finite(body, tick),
+        StoreError::Crowded(crowd) => RunError::Crowded { tick, crowd },
+    }
+}
