@@ -12,22 +12,9 @@ use crate::running::{Running, until, until_frames};
 
 const LONG_RUN: &[&str] = &["run", "stack", "--seconds", "100000", "--record", "a.anr", "--json"];
 
-/// Signals that end a run, with the exit codes. Without SIGHUP if it is ignored here, as under `nohup`: programs inherit
-/// that.
-fn signals() -> Vec<(&'static str, i32)> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    let mut signals = vec![("-INT", 130), ("-TERM", 143)];
-    if ignored & 1 == 0 {
-        signals.push(("-HUP", 129));
-    }
-    signals
-}
-
 #[test]
 fn signals_end_a_run_with_a_complete_recording() {
-    for (signal, code) in signals() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let sandbox = Sandbox::new();
         let running = sandbox.start(LONG_RUN);
         until_frames(&sandbox, "a.anr");
@@ -90,7 +77,7 @@ fn a_second_signal_ends_the_program_at_once_and_leaves_good_files() {
 /// `timeout` sends its signal to the program and to the group of the program: that is one request.
 #[test]
 fn a_signal_that_comes_several_times_in_a_row_is_one_request() {
-    for (signal, code) in signals() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let sandbox = Sandbox::new();
         let running = sandbox.start(LONG_RUN);
         until_frames(&sandbox, "a.anr");
@@ -106,7 +93,7 @@ fn a_signal_that_comes_several_times_in_a_row_is_one_request() {
 #[test]
 fn a_signal_before_the_run_begins_ends_the_program() {
     // Reading a scene from a pipe that stays open.
-    for (signal, code) in signals() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let sandbox = Sandbox::new();
         let mut command = sandbox.command(&["check", "-"]);
         let running = Running::start(command.stdin(Stdio::piped()));

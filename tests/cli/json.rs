@@ -54,6 +54,7 @@ const PROCESSES: &[&str] = &[
     "antimessages",
     "late_messages",
     "known_messages",
+    "amended_messages",
     "exchanges",
 ];
 

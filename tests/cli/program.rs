@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -50,7 +51,7 @@ impl Sandbox {
 
     /// The program, about to start in the folder, with its output caught.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_anachron"));
+        let mut command = program();
         command.args(arguments).current_dir(self.folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -83,6 +84,23 @@ impl Sandbox {
     pub fn digest(&self, arguments: &[&str]) -> String {
         self.json(arguments)["digest"].as_str().unwrap().to_owned()
     }
+}
+
+/// The program, which does not inherit that the tests ignore signals, as under `nohup` or in the background of a script.
+fn program() -> Command {
+    const PROGRAM: &str = env!("CARGO_BIN_EXE_anachron");
+    const SIGNALS: u64 = 1 << 0 | 1 << 1 | 1 << 14;
+    static ARE_IGNORED: LazyLock<bool> = LazyLock::new(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & SIGNALS != 0)
+    });
+    if !*ARE_IGNORED {
+        return Command::new(PROGRAM);
+    }
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP,INT,TERM", PROGRAM]);
+    command
 }
 
 impl fmt::Debug for Ended {
