@@ -173,7 +173,8 @@ fn has_large(world: &World, partition: &Partition) -> bool {
 }
 
 fn summary_of(regions: usize, run: &RegionsRun, summary: ProcessSummary) -> ProcessSummary {
-    let RegionStats { ticks, ticks_undone, rollbacks, sent, cancelled, late, known, exchanges } = run.stats;
+    let RegionStats { ticks, ticks_undone, rollbacks, sent, cancelled, late, known, amended, exchanges } =
+        run.stats;
     ProcessSummary {
         regions,
         is_optimistic: run.is_optimistic,
@@ -185,6 +186,7 @@ fn summary_of(regions: usize, run: &RegionsRun, summary: ProcessSummary) -> Proc
         antimessages: cancelled,
         late_messages: late,
         known_messages: known,
+        amended_messages: amended,
         exchanges,
         ..summary
     }

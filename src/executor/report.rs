@@ -57,6 +57,8 @@ pub struct ProcessSummary {
     pub late_messages: u64,
     /// Messages of these that said what the receiver had computed itself.
     pub known_messages: u64,
+    /// Late messages that said something new and were taken without a rollback.
+    pub amended_messages: u64,
     /// Exchanges of the response that regions did together with others, summed over all of them.
     pub exchanges: u64,
 }

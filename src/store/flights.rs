@@ -51,6 +51,11 @@ impl Record {
         self.hot.stamp
     }
 
+    /// Where the body flew.
+    pub fn hot(&self) -> &Hot {
+        &self.hot
+    }
+
     /// The flight.
     pub fn flight(&self) -> Flight {
         let (Hot { x, v, since, .. }, Spin { q, w }) = (self.hot, self.spin);

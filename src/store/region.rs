@@ -9,6 +9,7 @@
 //! A tick is: crossings of cells, contacts and their response, messages of the tick, a look ahead from the next tick. A
 //! message of a tick acts from the next one, so nothing has to be waited for within a tick.
 
+mod amend;
 mod exchange;
 mod fault;
 mod fingerprint;
@@ -32,6 +33,7 @@ use crate::store::cells::NONE;
 use crate::store::flights::{Flights, Record};
 use crate::store::message::{Message, Word};
 use crate::store::partition::Partition;
+use crate::store::region::amend::Amended;
 use crate::store::region::exchange::{Parts, Underway};
 use crate::store::region::sets::Sets;
 use crate::store::response::{Counts, Found, PairKey, Response};
@@ -93,6 +95,8 @@ pub(crate) struct RegionStats {
     /// Messages for ticks that were over, and of them those that said what was known.
     pub late: u64,
     pub known: u64,
+    /// Messages for ticks that were over, which were taken without doing a tick again.
+    pub amended: u64,
     /// Exchanges of the response with other regions.
     pub exchanges: u64,
 }
@@ -107,6 +111,7 @@ impl RegionStats {
         self.cancelled += other.cancelled;
         self.late += other.late;
         self.known += other.known;
+        self.amended += other.amended;
         self.exchanges += other.exchanges;
     }
 }
@@ -130,6 +135,8 @@ pub(crate) struct Region<'w, const FAULTY: bool = false> {
     logs: VecDeque<TickLog>,
     /// By body: the tick after the last at which something of it was changed; not lowered by rollbacks.
     changed_until: Vec<Tick>,
+    /// Flights of replicas that were changed in the past.
+    amended: Vec<Amended>,
     /// The tick that is being done, if it waits for other regions.
     underway: Option<Underway>,
     /// A body is too fast, or not finite, at this tick.
@@ -186,6 +193,7 @@ impl<'w, const FAULTY: bool> Region<'w, FAULTY> {
             reach_ticks: REACH_TICKS,
             floor: now,
             logs: VecDeque::new(),
+            amended: Vec::new(),
             underway: None,
             stuck: None,
             out: Vec::new(),
@@ -365,13 +373,16 @@ impl<'w, const FAULTY: bool> Region<'w, FAULTY> {
 
     /// A body must be known before it can touch, so it may not move too far in one tick.
     fn check_speed(&mut self, velocity: Vec3, tick: Tick) {
-        let step_m =
-            (velocity.norm() + self.world.gravity.norm() * self.world.time.tick_s) * self.world.time.tick_s;
-        let is_slow = step_m < self.partition.step_max_m;
-        // A number that is not finite is not below the limit either.
-        if !is_slow {
+        if !self.is_slow(velocity) {
             self.stuck = Some(tick);
         }
+    }
+
+    /// Whether a body does not move too far in one tick. A number that is not finite is not below the limit either.
+    fn is_slow(&self, velocity: Vec3) -> bool {
+        let step_m =
+            (velocity.norm() + self.world.gravity.norm() * self.world.time.tick_s) * self.world.time.tick_s;
+        step_m < self.partition.step_max_m
     }
 
     fn frame(&self, tick: Tick) -> FramePart {
@@ -571,6 +582,7 @@ impl<'w, const FAULTY: bool> Region<'w, FAULTY> {
             log.hears.clear();
         }
         self.lvt = tick;
+        self.look_ahead_for_amended();
     }
 
     /// Commits all ticks before `gvt`. The log of the tick before it stays: its caches are still needed.
@@ -583,6 +595,7 @@ impl<'w, const FAULTY: bool> Region<'w, FAULTY> {
             self.reach_ticks = (self.reach_ticks + 1).min(REACH_TICKS);
         }
         self.gear.forget(self.floor);
+        self.forget_amended();
     }
 
     /// Commits everything that is done, at the end.

@@ -89,11 +89,13 @@ impl Sandbox {
 /// The program, which does not inherit that the tests ignore signals, as under `nohup` or in the background of a script.
 fn program() -> Command {
     const PROGRAM: &str = env!("CARGO_BIN_EXE_anachron");
-    const SIGNALS: u64 = 1 << 0 | 1 << 1 | 1 << 14;
+    // SIGHUP, SIGINT and SIGTERM.
+    const SIGNALS: u64 = 0x4003;
     static ARE_IGNORED: LazyLock<bool> = LazyLock::new(|| {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & SIGNALS != 0)
+        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+            .is_some_and(|mask| mask & SIGNALS != 0)
     });
     if !*ARE_IGNORED {
         return Command::new(PROGRAM);

@@ -104,16 +104,17 @@ fn notice(fault: RegionFault) -> Option<(String, Property, usize)> {
             Some((format!("random world {seed}"), violation.property, schedule.len()))
         })
     };
-    let in_families = || {
+    let in_families = |states: u64| {
         REGION_FAMILIES.iter().find_map(|family| {
             family.seeds.iter().find_map(|seed| {
-                let explored = search(&family.model(*seed, fault), 5_000, &mut |_| true);
+                let explored = search(&family.model(*seed, fault), states, &mut |_| true);
                 let (violation, schedule) = explored.violation?;
                 Some((format!("{}, {seed}", family.name), violation.property, schedule.len()))
             })
         })
     };
-    at_random(0..500).or_else(in_families).or_else(|| at_random(500..3_000))
+    let quickly = at_random(0..500).or_else(|| in_families(5_000));
+    quickly.or_else(|| at_random(500..3_000)).or_else(|| in_families(STATES_MAX))
 }
 
 /// `--fault NAME` means one fault.

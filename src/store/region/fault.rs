@@ -48,6 +48,12 @@ faults! {
     RollbackTooShort = "rollback-too-short",
     /// A message about the last tick is taken in place even if another was believed before.
     AlwaysInPlace = "always-in-place",
+    /// Late news is taken without a rollback although the new flight comes near others.
+    AmendedThoughMet = "amended-though-met",
+    /// Late news is taken without a rollback although the old flight has touched something.
+    AmendedThoughTouched = "amended-though-touched",
+    /// Flights that were changed in the past are not looked ahead for again after a rollback.
+    AmendedNotLookedAt = "amended-not-looked-at",
     /// Antimessages are ignored.
     CancelIgnored = "cancel-ignored",
     /// No antimessage is sent.

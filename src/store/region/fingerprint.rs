@@ -8,6 +8,7 @@ use super::{Region, TickLog};
 use crate::base::time::Tick;
 use crate::store::calendar_gear::Due;
 use crate::store::cells::NONE;
+use crate::store::region::amend::Amended;
 use crate::store::region::sets::Sets;
 use crate::store::response::Response;
 
@@ -26,6 +27,7 @@ impl<const FAULTY: bool> Clone for Region<'_, FAULTY> {
             floor: self.floor,
             logs: self.logs.clone(),
             changed_until: self.changed_until.clone(),
+            amended: self.amended.clone(),
             underway: self.underway,
             stuck: self.stuck,
             out: self.out.clone(),
@@ -93,6 +95,10 @@ impl<const FAULTY: bool> Region<'_, FAULTY> {
             }
         }
         let known = |_, stamp| stamps.0.get(&stamp).copied();
+        let number = |entry: &Amended| Some((entry.body, entry.ticks(), known(entry.body, entry.stamp)?));
+        let mut amended: Vec<_> = self.amended.iter().filter_map(number).collect();
+        amended.sort_unstable();
+        out.add(&amended);
         self.gear.for_each_entry(known, |tick, bodies, numbers| {
             out.number(tick);
             bodies.into_iter().for_each(|body| out.number(u64::from(body)));

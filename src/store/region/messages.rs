@@ -57,7 +57,7 @@ impl<const FAULTY: bool> Region<'_, FAULTY> {
     }
 
     /// Adds what a message says that pairs keep, where that was not computed here.
-    fn keep_caches(&mut self, word: &Word, tick: Tick) {
+    pub(super) fn keep_caches(&mut self, word: &Word, tick: Tick) {
         let Word::Changed(_, kept) = word else { return };
         let caches = &mut self.log(tick).caches;
         for (key, cache) in kept {
@@ -122,7 +122,8 @@ impl<const FAULTY: bool> Region<'_, FAULTY> {
         }
     }
 
-    /// Takes a message. Rolls back if it changes a tick that is over; if that is the last one, it is changed in place.
+    /// Takes a message. Rolls back if it changes a tick that is over, unless nothing here depends on that; if it is the
+    /// last one, it is changed in place.
     pub fn receive(&mut self, message: Message) {
         let Message { tick, body, from, .. } = message;
         if let Word::Parts(exchange, parts) = message.word {
@@ -165,16 +166,23 @@ impl<const FAULTY: bool> Region<'_, FAULTY> {
         match after {
             _ if !matters => self.stats.known += 1,
             // An entry has left nothing behind that a change would not replace.
-            Some(message)
-                if tick + 1 == self.lvt && (!was_changed || self.has(RegionFault::AlwaysInPlace)) =>
-            {
+            Some(message) if !was_changed || self.has(RegionFault::AlwaysInPlace) => {
                 // What has been begun of the next tick is void.
                 self.rollback(self.lvt);
-                self.accept(&message);
-                self.look_ahead();
+                if tick + 1 == self.lvt {
+                    self.accept(&message);
+                    self.look_ahead();
+                } else if !self.amend(&message) {
+                    return self.roll_back_to(tick);
+                }
+                self.stats.amended += 1;
             }
-            Some(_) | None => self.rollback(tick + Tick::from(self.has(RegionFault::RollbackTooShort))),
+            Some(_) | None => self.roll_back_to(tick),
         }
+    }
+
+    fn roll_back_to(&mut self, tick: Tick) {
+        self.rollback(tick + Tick::from(self.has(RegionFault::RollbackTooShort)));
     }
 
     /// Whether what a message says its pairs keep is what is kept here.

@@ -34,6 +34,9 @@ pub enum Layout {
     Visit,
     /// On a floor, resting or falling on it, under gravity.
     Floor,
+    /// One near the border, and two on their way to it that are turned aside by balls it does not know of: one that was to
+    /// hit it then misses, and the other, which was to miss, hits it later.
+    Deflect,
 }
 
 /// Models of regions that differ only in their seeds.
@@ -145,6 +148,14 @@ pub const REGION_FAMILIES: &[RegionFamily] = &[
         owners: &["00012222"],
         rule: SyncRule::Conservative,
         ..PLAIN
+    },
+    RegionFamily {
+        name: "five balls, two of them deflected",
+        layout: Layout::Deflect,
+        bodies: 5,
+        ticks: 11,
+        seeds: &[0, 1, 2],
+        ..WIDE
     },
     RegionFamily { name: "two balls on a floor", layout: Layout::Floor, ticks: 4, ..WIDE },
     RegionFamily {
@@ -272,6 +283,20 @@ impl RegionFamily {
                     balls.push((x, way.normalize() * random.range(30.0, 85.0)));
                 }
                 balls
+            }
+            Layout::Deflect => {
+                let mps = |per_tick: [f64; 2]| Vec3::new(per_tick[0], per_tick[1], 0.0) * TICKS_PER_S;
+                let mut shift_m = || random.range(-0.005, 0.005);
+                let mut at = |x: f64, y: f64| middle + Vec3::new(x + shift_m(), y + shift_m(), 0.0);
+                vec![
+                    (at(-0.2, 0.15), mps([0.0, 0.0])),
+                    // To hit the first at tick 8, and what turns it aside at tick 2.
+                    (at(2.98, 0.0), mps([-0.31, 0.0])),
+                    (at(3.02, 1.45), mps([-0.23, -0.31])),
+                    // To miss the first, and what turns it aside at tick 1, so that it hits at tick 9.
+                    (at(2.95, 2.6), mps([-0.29, 0.0])),
+                    (at(3.1, 3.75), mps([-0.29, -0.21])),
+                ]
             }
             Layout::Floor => {
                 let mut x = random.range(-0.6, 0.2) - 0.6 * (count - 1) as f64;
