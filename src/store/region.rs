@@ -378,6 +378,17 @@ impl<'w, const FAULTY: bool> Region<'w, FAULTY> {
         }
     }
 
+    /// The same for the way to the next tick on a new flight: contacts move bodies that overlap, whatever their speed.
+    fn check_step(&mut self, body: u32, flight: &Flight, tick: Tick) {
+        let from = self.flights.hot(body).position_at(self.world, tick);
+        let step_m = (flight.position_at(self.world, tick + 1) - from).norm();
+        // Not a comparison the other way round: a number that is not finite is too far.
+        let is_near = step_m < self.partition.step_max_m;
+        if !is_near && !self.has(RegionFault::CorrectionNotChecked) {
+            self.stuck = Some(tick);
+        }
+    }
+
     /// Whether a body does not move too far in one tick. A number that is not finite is not below the limit either.
     fn is_slow(&self, velocity: Vec3) -> bool {
         let step_m =
@@ -497,6 +508,7 @@ impl<'w, const FAULTY: bool> Region<'w, FAULTY> {
         let caches = self.response.caches().to_vec();
         let mut told = Vec::new();
         for (body, flight) in &new {
+            self.check_step(*body, flight, tick);
             self.check_speed(flight.origin.v, tick);
             self.keep(tick, *body);
             self.flights.set(*body, flight);

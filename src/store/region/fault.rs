@@ -20,6 +20,8 @@ faults! {
     StaleEntry = "stale-entry",
     /// A body that crosses into a region is not looked at again there.
     OwnNotLookedAt = "own-not-looked-at",
+    /// A body may be moved by its contacts as far as they like.
+    CorrectionNotChecked = "correction-not-checked",
     /// Entries are not told.
     EntryNotTold = "entry-not-told",
     /// A new flight of a replica that is known is ignored.
