@@ -19,4 +19,5 @@ pub mod state;
 pub mod stop;
 pub(crate) mod sync;
 pub(crate) mod team;
+pub(crate) mod text;
 pub mod time;

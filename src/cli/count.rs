@@ -10,9 +10,14 @@ pub(super) fn count<T: TryFrom<u64>>(
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
     move |text| {
         let number = whole(text).filter(|number| range.contains(number));
-        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| match (range.start(), range.end()) {
-            (first, &u64::MAX) => format!("use a whole number of {first} or more, such as 1000 or 1e6"),
-            (first, last) => format!("use a whole number from {first} to {last}"),
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
+            // What the type can hold is a limit too.
+            let held = [u64::MAX, u64::from(u32::MAX), u64::from(u16::MAX), u64::from(u8::MAX)];
+            let most = held.into_iter().find(|most| T::try_from(*most).is_ok()).unwrap_or(u64::MAX);
+            match (range.start(), *range.end().min(&most)) {
+                (first, u64::MAX) => format!("use a whole number of {first} or more, such as 1000 or 1e6"),
+                (first, last) => format!("use a whole number from {first} to {last}, such as 1000 or 1e6"),
+            }
         })
     }
 }

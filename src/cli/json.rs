@@ -4,6 +4,8 @@
 
 use serde::Serialize;
 
+use crate::base::text::escaped;
+
 /// The format of all JSON that commands print. Format 1, without a number, had other keys: see `CHANGELOG.md`.
 const FORMAT: u32 = 2;
 
@@ -18,13 +20,13 @@ struct Numbered<'a, T> {
 /// One JSON object on a line of its own.
 pub(super) fn line(object: &impl Serialize) -> String {
     let text = serde_json::to_string(&Numbered { format: FORMAT, object });
-    text.expect("invariant: numbers and texts can be written") + "\n"
+    escaped(text.expect("invariant: numbers and texts can be written")) + "\n"
 }
 
 /// One JSON object over several lines.
 pub(super) fn pretty(object: &impl Serialize) -> String {
     let text = serde_json::to_string_pretty(&Numbered { format: FORMAT, object });
-    text.expect("invariant: numbers and texts can be written") + "\n"
+    escaped(text.expect("invariant: numbers and texts can be written")) + "\n"
 }
 
 #[cfg(test)]

@@ -84,7 +84,15 @@ pub fn no_memory(bytes: usize) -> ! {
 
 /// Reads the program's arguments, carries out the command, and returns the exit code.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        // Help is no error. Errors repeat what was given, which a terminal must not obey.
+        Err(error) if error.exit_code() != 0 => {
+            console::tell(error.to_string().trim_end());
+            return ExitCode::from(2);
+        }
+        Err(help) => help.exit(),
+    };
     let done = interrupt::take_signals().and_then(|()| match arguments.verb {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::List(arguments) => list::run(&arguments),

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::failure::Failure;
 use crate::cli::interrupt::AtOnce;
+use crate::record;
 use crate::record::disk::sync_folder;
 use crate::scene::suggest::shown;
 
@@ -22,6 +23,8 @@ pub(super) struct Output {
     /// Final name.
     path: PathBuf,
     to: Destination,
+    /// Whether it takes the place of a recording.
+    is_recording: bool,
 }
 
 enum Destination {
@@ -40,12 +43,24 @@ enum Destination {
 impl Output {
     /// Starts a file that will be called `path`; `taken` are files it must not be, and what they are.
     pub(super) fn begin(flag: &'static str, path: &Path, taken: &[(&str, &Path)]) -> Result<Self, Failure> {
+        check_free(flag, path, taken)?;
+        if record::is_recording(path) {
+            return Err(Failure::bad_input(is_a_recording(flag, path)));
+        }
+        Self::start(flag, path, false)
+    }
+
+    /// Starts a recording that takes the place of one.
+    pub(super) fn begin_recording(flag: &'static str, path: &Path) -> Result<Self, Failure> {
+        Self::start(flag, path, true)
+    }
+
+    fn start(flag: &'static str, path: &Path, is_recording: bool) -> Result<Self, Failure> {
         let refused = |reason: &dyn std::fmt::Display| {
             Failure::bad_input(format_args!("{flag}: cannot create {}: {reason}", shown(path)))
         };
-        check_free(flag, path, taken)?;
         if is_dash(path) {
-            return Ok(Output { flag, path: path.to_owned(), to: Destination::StandardOutput });
+            return Ok(Output { flag, path: path.to_owned(), to: Destination::StandardOutput, is_recording });
         }
         let (place, to) = match fs::metadata(path) {
             Ok(file) if file.is_dir() => return Err(refused(&"that is a folder; name a file in it")),
@@ -62,7 +77,7 @@ impl Output {
                 (place, to)
             }
         };
-        Ok(Output { flag, path: place, to: to.map_err(|error| refused(&error))? })
+        Ok(Output { flag, path: place, to: to.map_err(|error| refused(&error))?, is_recording })
     }
 
     /// Where to write; nothing is there yet.
@@ -78,6 +93,10 @@ impl Output {
     /// The file is complete: gives it its name, once it is on disk.
     pub(super) fn keep(mut self) -> Result<(), Failure> {
         let Destination::Partial { file, path, .. } = &self.to else { return Ok(()) };
+        // One may have begun there since.
+        if !self.is_recording && record::is_recording(&self.path) {
+            return Err(Failure::failed(is_a_recording(self.flag, &self.path)));
+        }
         file.sync_all().and_then(|()| fs::rename(path, &self.path)).map_err(|error| self.failed(&error))?;
         self.to = Destination::Kept;
         sync_folder(&self.path);
@@ -97,6 +116,14 @@ impl Drop for Output {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// A recording is replaced by another recording only.
+fn is_a_recording(flag: &str, path: &Path) -> String {
+    format!(
+        "{flag}: cannot create {}: that is a recording; choose another name, or remove it first",
+        shown(path)
+    )
 }
 
 /// Whether a path stands for standard input or output.

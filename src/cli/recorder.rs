@@ -62,6 +62,9 @@ impl State {
 impl Recorder {
     /// Starts a recording. An older one is replaced, any other file only by force.
     pub(super) fn create(path: &Path, scene: &Scene, by_force: bool) -> Result<Self, Failure> {
+        // A thread that cannot be had costs no older recording.
+        let recording = Arc::new(Mutex::new(State { writer: None, failure: None }));
+        let timer = start_timer(recording.clone())?;
         let writer = if by_force {
             RecordingWriter::replace(path, scene)
         } else {
@@ -74,10 +77,9 @@ impl Recorder {
             )),
             other => Failure::from(other).about("--record".as_ref()),
         })?;
-        let recording = Arc::new(Mutex::new(State { writer: Some(writer), failure: None }));
+        lock(&recording).writer = Some(writer);
         let at_once = recording.clone();
         let _last_flush = AtOnce::register(move || flush_last(&at_once));
-        let timer = start_timer(recording.clone())?;
         Ok(Recorder { path: path.to_owned(), recording, timer: Some(timer), _last_flush })
     }
 
@@ -143,7 +145,7 @@ impl Drop for Recorder {
 /// Writes a complete recording anew, and replaces it: how its frames are put together no longer depends on when they were
 /// flushed, so that equal runs write equal bytes. The caller keeps it locked.
 fn repack(path: &Path, summary: Summary) -> Result<(), Failure> {
-    let output = Output::begin("--record", path, &[])?;
+    let output = Output::begin_recording("--record", path)?;
     let mut recording = Recording::open(path)?;
     let name = path.to_string_lossy();
     let mut writer =

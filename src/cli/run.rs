@@ -129,7 +129,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         (Some(file), Some(tracer)) => write_trace(file, tracer),
         _ => Ok(()),
     };
-    let (report, cost, recorded) = done?;
+    let (report, cost, recorded) = match (done, traced.as_ref().err()) {
+        (Ok(done), _) => done,
+        (Err(failure), Some(untraced)) => return Err(failure.adding(untraced)),
+        (Err(failure), None) => return Err(failure),
+    };
     let outcome = RunSummary::new(&scene, &report, sync, cores, &cost);
     let outcome = outcome.projected(machine.as_ref().map(VirtualSummary::of));
     let printed = arguments.print(&outcome, scene.seconds);

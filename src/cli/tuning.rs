@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
+use crate::base::number::whole;
 use crate::cli::count;
 use crate::cli::failure::Failure;
 use crate::executor::{Regions, SyncMode, Tuning};
@@ -146,9 +147,9 @@ fn regions(text: &str) -> Result<Regions, String> {
     match text {
         "auto" => Ok(Regions::Auto),
         "bodies" => Ok(Regions::Bodies),
-        _ => match text.parse() {
-            Ok(regions @ 1..=64) => Ok(Regions::Count(regions)),
-            Ok(_) | Err(_) => Err("use `auto`, `bodies`, or a number from 1 to 64".into()),
+        _ => match whole(text) {
+            Some(regions @ 1..=64) => Ok(Regions::Count(regions as u32)),
+            Some(_) | None => Err("use `auto`, `bodies`, or a number from 1 to 64".into()),
         },
     }
 }

@@ -11,7 +11,7 @@ use crate::base::lanes::LaneChoice;
 use crate::base::team::Team;
 use crate::base::time::Tick;
 use crate::executor::region_chaos::{self, Random};
-use crate::executor::regions::{self, RegionsRun, SyncRule};
+use crate::executor::regions::{self, Ending, RegionsRun, SyncRule};
 use crate::executor::virtual_cores::{self, SharedMachine};
 use crate::executor::{Job, ProcessSummary, Regions, RunError, Tally};
 use crate::physics::World;
@@ -60,40 +60,41 @@ pub(crate) fn run(
         Regions::Count(regions) => regions as usize,
         Regions::Auto | Regions::Bodies => cores,
     };
-    let regions = match drive {
-        _ if job.inputs.is_some() || wanted < 2 || world.bodies.is_empty() => None,
-        // A gear is that of a store with all bodies.
-        _ if job.tuning.gear != GearChoice::Auto => None,
-        Drive::Threads(rule) => {
-            match partition(world, &cut, wanted, matches!(job.tuning.regions, Regions::Count(_))) {
-                Some(partition) => {
-                    Some((partition.regions, regions::run(job, &cut, &partition, rule, cores, sink)?))
-                }
-                None => None,
+    // A gear is that of a store with all bodies.
+    let are_possible = job.inputs.is_none()
+        && wanted >= 2
+        && !world.bodies.is_empty()
+        && job.tuning.gear == GearChoice::Auto;
+    let mut random = Random::new(if let Drive::Chaos { seed } = drive { seed } else { 0 });
+    let mut stats = RegionStats::default();
+    while are_possible {
+        let cuts = match drive {
+            Drive::Chaos { .. } => {
+                let any = region_chaos::partition(world, &cut, wanted.min(REGIONS_MAX), &mut random);
+                (!has_large(world, &any)).then_some(any)
             }
-        }
-        Drive::Virtual(rule, machine) => {
-            let is_asked = matches!(job.tuning.regions, Regions::Count(_));
-            partition(world, &cut, wanted, is_asked).map(|it| {
-                let run = virtual_cores::run_regions(job, &cut, &it, rule, machine, sink);
-                (it.regions, run)
-            })
-        }
-        Drive::Chaos { seed } => {
-            let random = &mut Random::new(seed);
-            let partition = region_chaos::partition(world, &cut, wanted.min(REGIONS_MAX), random);
-            let count = partition.regions;
-            let is_whole = !has_large(world, &partition);
-            is_whole.then(|| (count, region_chaos::run(world, &cut, &partition, random, job.stop, sink)))
-        }
-    };
-    if let Some((count, run)) = regions {
-        summary = summary_of(count, &run, summary);
+            Drive::Threads(_) | Drive::Virtual(..) => {
+                partition(world, &cut, wanted, regions::are_asked_for(job))
+            }
+        };
+        let Some(cuts) = cuts else { break };
+        let run = match drive {
+            Drive::Threads(rule) => regions::run(job, &cut, &cuts, rule, cores, sink)?,
+            Drive::Virtual(rule, machine) => {
+                virtual_cores::run_regions(job, &cut, &cuts, rule, machine, sink)
+            }
+            Drive::Chaos { .. } => region_chaos::run(world, &cut, &cuts, &mut random, job.stop, sink),
+        };
+        stats.add(&run.stats);
+        summary = summary_of(cuts.regions, &run, &stats, summary);
         tally.add(&run.counts);
         tally.ticks = run.tick.saturating_sub(1);
         match run.cut {
             Some(rest) => cut = rest,
             None => return Ok((tally, summary)),
+        }
+        if run.ending != Ending::Unbalanced {
+            break;
         }
     }
     let store = || run_store(job, cut, &tick_queue, &mut tally, sink);
@@ -172,12 +173,19 @@ fn has_large(world: &World, partition: &Partition) -> bool {
     world.bodies.iter().any(|body| body.radius > partition.scale.ordinary_m)
 }
 
-fn summary_of(regions: usize, run: &RegionsRun, summary: ProcessSummary) -> ProcessSummary {
+/// The summary after another epoch of regions; `stats` are those of all epochs.
+fn summary_of(
+    regions: usize,
+    run: &RegionsRun,
+    stats: &RegionStats,
+    summary: ProcessSummary,
+) -> ProcessSummary {
     let RegionStats { ticks, ticks_undone, rollbacks, sent, cancelled, late, known, amended, exchanges } =
-        run.stats;
+        *stats;
     ProcessSummary {
         regions,
         is_optimistic: run.is_optimistic,
+        epochs: summary.epochs + 1,
         region_ticks: run.tick,
         ticks,
         ticks_undone,

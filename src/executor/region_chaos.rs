@@ -9,7 +9,7 @@ use crate::base::frame::Frame;
 use crate::base::stop::Stop;
 use crate::base::time::Tick;
 use crate::executor::adversarial_schedule::stir;
-use crate::executor::regions::{RegionsRun, end, whole};
+use crate::executor::regions::{Ending, RegionsRun, end, whole};
 use crate::executor::sync_rule::{SyncRule, are_past, global_virtual_time};
 use crate::physics::World;
 use crate::store::{Cut, FramePart, Message, Partition, Region, RegionFault};
@@ -47,6 +47,9 @@ const WINDOW_MAX: usize = 48;
 /// almost everything. Not tuned.
 const STEPS_MIN: u64 = 500;
 const STEPS_PER_TICK: u64 = 6;
+
+/// Partitions change after one in so many commits. Not tuned.
+const CHANGES: usize = 16;
 
 /// One in so many parts of ghosts is wrong at first. Not tuned.
 const ERRS: usize = 16;
@@ -99,7 +102,7 @@ pub(crate) fn run(
     let mut links: BTreeMap<(u8, u8), VecDeque<Vec<u8>>> = BTreeMap::new();
     let mut under_way: BTreeMap<(u8, u8), VecDeque<Tick>> = BTreeMap::new();
     let mut parts: BTreeMap<Tick, Vec<FramePart>> = BTreeMap::new();
-    let mut is_stopped = false;
+    let (mut is_stopped, mut ending) = (false, Ending::default());
     let ticks = world.time.last_tick + 1 - cut.tick;
     let mut left = STEPS_MIN + STEPS_PER_TICK * ticks.saturating_mul(partition.regions as u64);
     while !is_stopped && left > 0 {
@@ -112,6 +115,10 @@ pub(crate) fn run(
         if random.below(8) == 0 {
             is_stopped |= commit(world, &mut regions, gvt, &mut parts, sink);
             is_stopped |= stop.is_requested();
+            if gvt > cut.tick && random.below(CHANGES) == 0 {
+                ending = Ending::Unbalanced;
+                break;
+            }
         }
         let are_done = |region: &Region| {
             let neighbours = (0..regions.len()).filter(|other| near[region.me as usize] >> other & 1 == 1);
@@ -165,7 +172,7 @@ pub(crate) fn run(
     }
     let rest = links.into_values().flatten().filter_map(|bytes| postcard::from_bytes(&bytes).ok()).collect();
     let run = end(world, &mut regions, rest, parts, is_stopped, sink);
-    RegionsRun { is_optimistic: rule == SyncRule::Optimistic, ..run }
+    RegionsRun { is_optimistic: rule == SyncRule::Optimistic, ending, ..run }
 }
 
 /// Commits what lies before global virtual time, and gives frames that are whole to `sink`. Says whether it breaks.

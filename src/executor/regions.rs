@@ -4,7 +4,9 @@
 //! rolls back when it learns of something in its past. Conservative: it begins a tick when its neighbours have finished the
 //! one before, and never rolls back. The result is the same, that of the plain loop.
 //!
-//! Where contacts reach beyond what a region knows, all regions end at one tick, and one store goes on from there.
+//! Regions end at an epoch: a tick up to which all is committed. Where contacts reach beyond what a region knows, or
+//! everything touches, one store goes on from there; where the bodies of one thread have become too many, regions go on
+//! with a new partition.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -20,9 +22,9 @@ use crate::base::sync::{AtomicBool, AtomicU64, lock};
 use crate::base::time::Tick;
 pub use crate::executor::sync_rule::SyncRule;
 use crate::executor::sync_rule::{are_past, global_virtual_time};
-use crate::executor::{Job, RunError};
+use crate::executor::{Job, Regions, RunError};
 use crate::physics::World;
-use crate::store::{Counts, Cut, FramePart, Message, Partition, Region, RegionFault, RegionStats};
+use crate::store::{Counts, Cut, DENSE, FramePart, Message, Partition, Region, RegionFault, RegionStats};
 
 /// How far regions run ahead of global virtual time if nothing else is asked for, ticks. Measured on a prototype: 16, 64 and 256 made no difference
 /// on a quiet machine, and 16 kept most on a busy one.
@@ -31,8 +33,29 @@ const WINDOW_TICKS: Tick = 16;
 const FRAMES_AHEAD: u64 = 64;
 /// Regions end, and one store goes on, if they compute more than so many times the ticks that they commit. Not tuned.
 const WASTE: u64 = 4;
+/// Ticks after which a thread looks again whether regions still suit the scene. Not tuned.
+const LOOKED_TICKS: Tick = 64;
+/// Partitions change if a thread has so many times its share of the bodies, and so many times what it began with. Not
+/// tuned.
+const UNBALANCED: (f64, f64) = (1.5, 1.25);
 /// Turns without work before a thread yields its core. Not tuned.
 const SPINS: u32 = 2_000;
+
+/// Why regions end before the end of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ending {
+    /// A region cannot do a tick, or most of what is computed is undone.
+    #[default]
+    Unsuited,
+    /// So much touches that one store is faster.
+    Dense,
+    /// Some regions have too many of the bodies: a new partition goes on.
+    Unbalanced,
+}
+
+impl Ending {
+    const ALL: [Ending; 3] = [Ending::Unsuited, Ending::Dense, Ending::Unbalanced];
+}
 
 /// What regions did up to the tick at which they ended.
 pub(crate) struct RegionsRun {
@@ -41,6 +64,7 @@ pub(crate) struct RegionsRun {
     pub counts: Counts,
     pub stats: RegionStats,
     pub is_optimistic: bool,
+    pub ending: Ending,
     /// The first tick that is not done.
     pub tick: Tick,
 }
@@ -74,6 +98,8 @@ pub(super) struct Shared {
     gvt: AtomicU64,
     /// All threads are to end.
     pub halt: AtomicBool,
+    /// Why, as the number of an [`Ending`].
+    ending: AtomicU64,
     frames: Mutex<Frames>,
     has_frames: Condvar,
     /// Frames that were taken.
@@ -93,10 +119,22 @@ impl Shared {
             lvts: (0..regions).map(|_| AtomicU64::new(now)).collect(),
             gvt: AtomicU64::new(now),
             halt: AtomicBool::new(false),
+            ending: AtomicU64::new(0),
             frames: Mutex::default(),
             has_frames: Condvar::new(),
             taken: AtomicU64::new(now.div_ceil(ticks_per_frame)),
         }
+    }
+
+    /// Ends all threads.
+    fn end(&self, ending: Ending) {
+        self.ending.store(ending as u64, SeqCst);
+        self.halt.store(true, SeqCst);
+    }
+
+    /// Why all threads were ended, if they were.
+    pub fn ending(&self) -> Ending {
+        Ending::ALL[self.ending.load(SeqCst) as usize]
     }
 
     /// Puts messages into the mailbox of a thread.
@@ -179,6 +217,7 @@ pub(crate) fn run(
                 let regions = own.map(make).collect();
                 let mut worker =
                     Worker::new(world, me, regions, (rule, window_ticks), shared, thread_of, neighbours);
+                worker.are_asked_for = are_asked_for(job);
                 worker.run();
                 worker.regions
             };
@@ -203,13 +242,19 @@ pub(crate) fn run(
         Ok(results)
     });
     let mut regions: Vec<Region> = results?;
+    let ending = shared.ending();
     let run = finish(world, shared, &mut regions, is_stopped, sink);
-    Ok(RegionsRun { is_optimistic: rule == SyncRule::Optimistic, ..run })
+    Ok(RegionsRun { is_optimistic: rule == SyncRule::Optimistic, ending, ..run })
 }
 
 /// How far regions of a job run ahead of global virtual time.
 pub(super) fn window_ticks(job: Job) -> Tick {
     if job.tuning.window_ticks == 0 { WINDOW_TICKS } else { job.tuning.window_ticks }
+}
+
+/// Whether a number of regions was asked for: then they go on where one store would be faster.
+pub(super) fn are_asked_for(job: Job) -> bool {
+    matches!(job.tuning.regions, Regions::Count(_))
 }
 
 /// The thread of every region.
@@ -259,7 +304,8 @@ pub(crate) fn end<const FAULTY: bool>(
     for (tick, parts) in parts {
         is_stopped = is_stopped || sink(whole(world, tick, parts)).is_break();
     }
-    RegionsRun { cut: cut.filter(|_| !is_stopped), counts, stats, is_optimistic: false, tick }
+    let ending = Ending::default();
+    RegionsRun { cut: cut.filter(|_| !is_stopped), counts, stats, is_optimistic: false, ending, tick }
 }
 
 /// Puts the parts of a frame together.
@@ -349,6 +395,13 @@ pub(super) struct Worker<'a, 'w> {
     pub gvt: Tick,
     /// Ticks done since GVT was last measured.
     since_measured: usize,
+    pub are_asked_for: bool,
+    /// When it was last looked whether regions still suit the scene.
+    looked: Tick,
+    /// Contacts that were committed up to the last look, one for every tick of each.
+    contact_ticks: u64,
+    /// Bodies at the beginning.
+    bodies: usize,
 }
 
 impl<'a, 'w> Worker<'a, 'w> {
@@ -364,6 +417,7 @@ impl<'a, 'w> Worker<'a, 'w> {
         let first = regions.first().map_or(0, |region| region.me as usize);
         let outgoing = shared.boxes.iter().map(|_| Vec::new()).collect();
         let gvt = shared.gvt.load(SeqCst);
+        let bodies = regions.iter().map(|region| region.own().count()).sum();
         Worker {
             world,
             me,
@@ -378,6 +432,10 @@ impl<'a, 'w> Worker<'a, 'w> {
             begun: gvt,
             gvt,
             since_measured: 0,
+            are_asked_for: true,
+            looked: gvt,
+            contact_ticks: 0,
+            bodies,
         }
     }
 
@@ -418,7 +476,9 @@ impl<'a, 'w> Worker<'a, 'w> {
             // Nothing that comes can change what a region at GVT cannot do.
             let is_stuck = self.regions.iter().any(|region| region.stuck == Some(self.gvt));
             if is_stuck || self.is_wasteful() {
-                self.shared.halt.store(true, SeqCst);
+                self.shared.end(Ending::Unsuited);
+            } else if self.gvt >= self.looked + LOOKED_TICKS {
+                self.look();
             }
         }
         if next.is_some() { Turn::Worked } else { Turn::Idle }
@@ -428,6 +488,24 @@ impl<'a, 'w> Worker<'a, 'w> {
     fn is_wasteful(&self) -> bool {
         let committed = (self.gvt - self.begun + 4 * self.window_ticks) * self.regions.len() as u64;
         self.regions.iter().map(|region| region.stats.ticks).sum::<u64>() > WASTE * committed
+    }
+
+    /// Ends all regions if others, or one store, suit the scene better by now.
+    fn look(&mut self) {
+        let ticks = self.gvt - self.looked;
+        self.looked = self.gvt;
+        let share = self.world.bodies.len() * self.regions.len() / self.thread_of.len();
+        let contact_ticks: u64 = self.regions.iter().map(|region| region.counts.contact_ticks).sum();
+        let touched = contact_ticks - self.contact_ticks;
+        self.contact_ticks = contact_ticks;
+        if !self.are_asked_for && touched * DENSE > ticks * share as u64 {
+            return self.shared.end(Ending::Dense);
+        }
+        let bodies = self.regions.iter().map(|region| region.own().count()).sum::<usize>() as f64;
+        let (of_share, of_begun) = UNBALANCED;
+        if bodies > of_share * (share as f64 + 1.0) && bodies > of_begun * (self.bodies as f64 + 1.0) {
+            self.shared.end(Ending::Unbalanced);
+        }
     }
 
     /// The region with the lowest local virtual time that may go on.

@@ -41,6 +41,8 @@ pub struct ProcessSummary {
     pub threads: usize,
     /// Whether regions ran ahead and rolled back; else each waited for its neighbours.
     pub is_optimistic: bool,
+    /// Epochs of regions: one, and one more for every time that the partition was changed.
+    pub epochs: usize,
     /// Ticks that regions committed; all bodies were in one store for the rest of the run.
     pub region_ticks: u64,
     /// Ticks that regions computed, summed over all of them.

@@ -35,6 +35,7 @@ use crate::scene::Scene;
 
 pub use diff::{DiffReport, Difference, FrameDifference, SceneDifference, diff};
 pub use error::RecordError;
+pub(crate) use reader::is_recording;
 pub use reader::{Ending, Frames, Recording};
 pub use writer::{Finished, RecordingWriter};
 

@@ -306,6 +306,16 @@ impl Iterator for Frames<'_> {
     }
 }
 
+/// Whether a regular file begins as recordings of every version do.
+pub(crate) fn is_recording(path: &Path) -> bool {
+    // Asked first: opening a pipe would wait for its other end.
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    let mut start = [0; chunk::MAGIC.len()];
+    is_file
+        && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
+        && start == chunk::MAGIC
+}
+
 fn check_preamble(start: &[u8], path: &Path) -> Result<(), RecordError> {
     let path = path.to_owned();
     if start.is_empty() || !chunk::preamble().starts_with(&start[..start.len().min(chunk::MAGIC.len())]) {

@@ -1,6 +1,9 @@
 //! Writes a recording, chunk by chunk. Knows no clock: the caller flushes when it wants frames to be safe.
 
+use std::collections::hash_map::RandomState;
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
+use std::hash::BuildHasher;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -98,15 +101,20 @@ impl RecordingWriter {
         let is_new = std::fs::symlink_metadata(path).is_err();
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let file = file.map_err(io_error)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(RecordError::Locked { path: path.to_owned() }),
-            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
-            Err(TryLockError::Error(error)) => return Err(io_error(error)),
+        let is_locked = lock_file(&file).map_err(io_error)?;
+        // Between the two steps another writer may have put its file there.
+        if !is_locked || !is_at(&file, path) {
+            return Err(RecordError::Locked { path: path.to_owned() });
         }
         // Only now: what the file holds cannot change any more.
-        if !by_force && file.metadata().map_err(io_error)?.len() > 0 {
+        let length = file.metadata().map_err(io_error)?.len();
+        if !by_force && length > 0 {
             check_replaceable(path)?;
+        }
+        if length > 0
+            && let Some((beside, place, new)) = beside(path)
+        {
+            return Self::begin_beside(path, &start, (&beside, &place, new));
         }
         file.set_len(0).map_err(io_error)?;
         let writer = Self::begin(Sink::File(file), path, &start);
@@ -118,6 +126,24 @@ impl RecordingWriter {
             _ => {}
         }
         writer
+    }
+
+    /// Begins in a new file, which then takes the place of an older one: that is lost only once the new one has begun.
+    fn begin_beside(
+        path: &Path,
+        start: &[u8],
+        (beside, place, new): (&Path, &Path, File),
+    ) -> Result<Self, RecordError> {
+        let begun = Self::begin(Sink::File(new), path, start).and_then(|mut writer| {
+            writer.sync()?;
+            std::fs::rename(beside, place).map_err(|source| writer.io_error(source))?;
+            Ok(writer)
+        });
+        match &begun {
+            Ok(_) => sync_folder(place),
+            Err(_) => drop(std::fs::remove_file(beside)),
+        }
+        begun
     }
 
     /// Starts a recording anywhere; errors call it by `name`.
@@ -203,6 +229,13 @@ impl RecordingWriter {
         raw.push(u8::from(summary.interrupted));
         self.append_chunk(Kind::End, 0, &raw)?;
         self.sync()?;
+        if let Sink::File(file) = &self.sink
+            && !is_at(file, &self.path)
+        {
+            return Err(
+                self.io_error(io::Error::other("its name was taken away or given to another file meanwhile"))
+            );
+        }
         let lock = match &self.sink {
             Sink::File(file) => file.try_clone().ok(),
             Sink::Other(_) => None,
@@ -253,6 +286,52 @@ impl Drop for RecordingWriter {
     fn drop(&mut self) {
         // A destructor cannot return an error; readers will find the recording cut off.
         let _ = self.flush();
+    }
+}
+
+/// Locks a file; says no if another writer has it. Not every file system has locks.
+fn lock_file(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Whether a path leads to a file that is open.
+fn is_at(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let id = |found: &std::fs::Metadata| (found.dev(), found.ino());
+        matches!((file.metadata(), std::fs::metadata(path)), (Ok(a), Ok(b)) if id(&a) == id(&b))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        path.exists()
+    }
+}
+
+/// A new and locked file of a random name beside an older one, with the permissions of that, and where that really is.
+/// Nothing where the folder takes no files.
+fn beside(path: &Path) -> Option<(PathBuf, PathBuf, File)> {
+    let place = std::fs::canonicalize(path).ok()?;
+    let mut name = OsString::from(place.file_name()?);
+    name.push(format!(".{:016x}.partial", RandomState::new().hash_one(std::process::id())));
+    let beside = place.with_file_name(name);
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&beside).ok()?;
+    if let Ok(older) = std::fs::metadata(&place) {
+        // As far as this user may set them.
+        let _ = file.set_permissions(older.permissions());
+    }
+    match lock_file(&file) {
+        Ok(true) => Some((beside, place, file)),
+        Ok(false) | Err(_) => {
+            let _ = std::fs::remove_file(&beside);
+            None
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::base::text::escaped;
 use crate::scene::explain::{key_text, quoted};
 use crate::scene::{
     Body, BodyRef, GroupSettings, Joint, Material, Part, Scene, Shape, StaticObject, defaults,
@@ -50,7 +51,9 @@ impl Scene {
     /// The scene as JSON on one line. Numbers that JSON cannot write (infinite, NaN) become `null`, which
     /// [`crate::scene::parse`] rejects.
     pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("invariant: scenes have only string keys and write to memory")
+        escaped(
+            serde_json::to_string(self).expect("invariant: scenes have only string keys and write to memory"),
+        )
     }
 }
 

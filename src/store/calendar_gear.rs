@@ -19,6 +19,9 @@ use crate::store::lattice::Lattice;
 const LARGE: f64 = 4.0;
 /// Cells per body, at most. Not tuned.
 const CELLS_PER_BODY: usize = 4;
+/// Bodies whose positions decide how far cells reach, and one in so many of them that is left out at each end. Not tuned.
+const SAMPLE: usize = 4096;
+const OUTLIERS: usize = 24;
 /// Ticks for which pairs that are not balls are examined at once; then again. Not tuned.
 const SCAN_TICKS: Tick = 32;
 /// Distance by which the reach of a pair is widened against rounding, metres, and as a share of coordinates.
@@ -432,11 +435,25 @@ fn may_meet(world: &World, (x, v): (Vec3, Vec3), other: &Hot, reach: f64, from: 
     excess < 0.0 || approach < 0.0 && approach * approach >= u.norm_squared() * excess * (1.0 - 1e-9)
 }
 
+/// How far bodies are spread along every axis, metres, without those few that are far from most: the lattice repeats
+/// itself, so they need no cells of their own.
+fn extent_of_most(positions: &[Vec3]) -> Vec3 {
+    let step = positions.len().div_ceil(SAMPLE).max(1);
+    Vec3::from_fn(|axis, _| {
+        let sample = positions.iter().step_by(step).map(|x| x[axis]).filter(|x| x.is_finite());
+        let mut sorted: Vec<f64> = sample.collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let outliers = sorted.len() / OUTLIERS;
+        let most = &sorted[outliers..sorted.len() - outliers];
+        let (Some(low), Some(high)) = (most.first(), most.last()) else { return 0.0 };
+        // What is left out at the ends of an even spread is as dense as the rest.
+        (high - low) * sorted.len() as f64 / most.len() as f64
+    })
+}
+
 /// Cells for bodies that are at these positions and must not reach beyond the neighbouring cell.
 fn lattice(positions: &[Vec3], reach_m: f64, widths: f64) -> Lattice {
-    let first = positions.first().copied().unwrap_or_default();
-    let (low, high) = positions.iter().fold((first, first), |(low, high), x| (low.inf(x), high.sup(x)));
-    let extent = (high - low).map(|side| if side.is_finite() { side + reach_m } else { reach_m });
+    let extent = extent_of_most(positions).map(|side| side + reach_m);
     let per_body = libm::cbrt(extent.x * extent.y * extent.z / positions.len().max(1) as f64);
     let width = (reach_m * (1.0 + 1e-6) + SLACK_M).max(if per_body.is_finite() { per_body } else { 0.0 });
     Lattice::new(width * widths, extent, CELLS_PER_BODY * positions.len())

@@ -43,7 +43,7 @@ pub(crate) use crate::store::response::Counts;
 use crate::store::response::{Found, PairKey, Response};
 
 /// A store takes the gear for touching bodies if more than one body in this many touches something per tick, ... Not tuned.
-const DENSE: u64 = 24;
+pub(crate) const DENSE: u64 = 24;
 /// ... and that for flying bodies if fewer than one in this many does. Not tuned.
 const THIN: u64 = 64;
 /// Ticks over which contacts are counted before a store changes gear. Not tuned.

@@ -116,12 +116,61 @@ fn a_recording_that_is_being_written_is_locked() {
         assert_eq!(ended.code, Some(2), "{ended:?}");
         assert!(ended.stderr.contains("another run is recording into this file"), "{ended:?}");
     }
+    // Nor does anything else take its place.
+    let arguments = [SHORT_RUN, &["--regions", "bodies", "--trace", "a.anr"]].concat();
+    let ended = sandbox.run(&arguments);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("--trace: cannot create a.anr: that is a recording; choose"), "{ended:?}");
     // Reading it is allowed.
     assert!(sandbox.good(&["info", "a.anr"]).contains("cut off after byte"));
     running.signal("-INT");
     assert_eq!(running.wait().code, Some(130));
     assert!(Recording::open(sandbox.path("a.anr")).unwrap().is_complete());
     assert_eq!(record(&sandbox, &["--record", "a.anr"]).code, Some(0), "the lock is gone with its owner");
+}
+
+#[test]
+fn only_a_recording_takes_the_place_of_a_recording() {
+    let sandbox = Sandbox::new();
+    assert_eq!(record(&sandbox, &["--record", "a.csv"]).code, Some(0));
+    for name in ["a.toml", "a.png", "a.anr", "a.json"] {
+        fs::copy(sandbox.path("a.csv"), sandbox.path(name)).unwrap();
+    }
+    assert_eq!(record(&sandbox, &["--record", "b.anr"]).code, Some(0));
+    let trace = [SHORT_RUN, &["--regions", "bodies", "--trace", "a.json"]].concat();
+    let what = "that is a recording; choose another name, or remove it first";
+    refused(&sandbox, &trace, &["--trace: cannot create a.json", what]);
+    refused(&sandbox, &["export", "b.anr", "--out", "a.csv"], &["--out: cannot create a.csv", what]);
+    refused(&sandbox, &["scene", "stack", "--out", "a.toml"], &["--out: cannot create a.toml", what]);
+    refused(&sandbox, &["render", "b.anr", "--out", "a.png"], &["--out: cannot create a.png", what]);
+    // A recording may go where one was; who loses its name while it is written says so.
+    let running = sandbox.start(&["run", "stack", "--seconds", "1e5", "--record", "c.anr", "--quiet"]);
+    until_frames(&sandbox, "c.anr");
+    fs::rename(sandbox.path("b.anr"), sandbox.path("c.anr")).unwrap();
+    running.signal("-INT");
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("its name was taken away or given to another file"), "{ended:?}");
+}
+
+#[test]
+fn a_recording_that_cannot_begin_costs_no_older_one() {
+    let sandbox = Sandbox::new();
+    assert_eq!(record(&sandbox, &["--record", "a.anr"]).code, Some(0));
+    let old = sandbox.read("a.anr");
+    for force in [&[][..], &["--force"]] {
+        let ended = on_a_small_disk(&sandbox, 0, &[SHORT_RUN, &["--record", "a.anr"], force].concat());
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(sandbox.read("a.anr") == old, "{ended:?}");
+        assert_eq!(sandbox.files(), ["a.anr"], "nothing is left behind");
+    }
+    // Links stay links, and permissions stay.
+    symlink("a.anr", sandbox.path("link")).unwrap();
+    fs::set_permissions(sandbox.path("a.anr"), fs::Permissions::from_mode(0o640)).unwrap();
+    assert_eq!(record(&sandbox, &["--record", "link"]).code, Some(0));
+    assert!(fs::symlink_metadata(sandbox.path("link")).unwrap().is_symlink());
+    assert!(sandbox.read("a.anr") == old, "equal runs write equal bytes");
+    assert_eq!(fs::metadata(sandbox.path("a.anr")).unwrap().permissions().mode() & 0o777, 0o640);
 }
 
 #[test]

@@ -46,6 +46,7 @@ const PROCESSES: &[&str] = &[
     "bodies",
     "threads",
     "is_optimistic",
+    "epochs",
     "region_ticks",
     "ticks",
     "ticks_undone",

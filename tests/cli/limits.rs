@@ -195,6 +195,20 @@ fn bodies_that_meet_in_one_place_end_the_run() {
     }
 }
 
+/// The memory of near pairs has a limit of its own: so many balls that meet would have two hundred million.
+#[test]
+fn very_many_bodies_that_meet_take_no_more_memory() {
+    let sandbox = Sandbox::new();
+    let inwards = |at: f64| {
+        let (sin, cos) = libm::sincos(at * 2.4);
+        ([cos, at * 1e-4 - 1.0, sin], [-24.0 * cos, 24.0 - at * 2.4e-3, -24.0 * sin])
+    };
+    sandbox.write("a.json", balls(20_000, 0.001, inwards));
+    let ended = within(5 << 10, &sandbox, &["run", "a.json", "--cores", "2"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains(" and others are in one place: 22"), "{ended:?}");
+}
+
 #[test]
 fn cores_buckets_and_bodies_have_limits() {
     let sandbox = Sandbox::new();

@@ -165,6 +165,18 @@ fn info_describes_recordings_and_scenes() {
 }
 
 #[test]
+fn json_keeps_every_name() {
+    let sandbox = Sandbox::new();
+    let body = |name: &str| format!("[[body]]\nname = \"{name}\"\nshape = {{ sphere = {{ radius = 1 }} }}\n");
+    sandbox.write("a.toml", body("x\\u0080") + &body("x\\u0081") + "position = [9, 0, 0]\n");
+    let printed = sandbox.good(&["scene", "a.toml", "--json"]);
+    sandbox.write("printed.json", &printed);
+    sandbox.good(&["check", "printed.json"]);
+    sandbox.good(&["scene", "a.toml", "--out", "file.json"]);
+    assert_eq!(printed.trim_end(), String::from_utf8(sandbox.read("file.json")).unwrap().trim_end());
+}
+
+#[test]
 fn counts_may_be_written_with_an_exponent() {
     let sandbox = Sandbox::new();
     let plain = sandbox.digest(&["run", "gas", "--bodies", "200", "--seconds", "0.1"]);

@@ -133,6 +133,95 @@ proptest! {
     }
 }
 
+/// Bodies that start deep inside each other, or under a floor: contacts move them by more than a cell in one tick.
+fn deep(seed: u64, bodies: u32, ticks: u32) -> Scene {
+    let mut scene = thin(seed, bodies, ticks);
+    let random = &mut Random::new(seed, 1 << 40);
+    scene.statics.clear();
+    if random.chance(0.6) {
+        let level = random.range(-4.0, 2.0);
+        let floor = Shape::HalfSpace { normal: [0.0, 1.0, 0.0] };
+        scene
+            .statics
+            .push(StaticObject { material: "a".to_owned(), ..StaticObject::new(floor, [0.0, level, 0.0]) });
+    }
+    if random.chance(0.3) {
+        scene.response.correction = 1.0;
+    }
+    for at in 1..scene.bodies.len() {
+        if random.chance(0.4) {
+            let offset = random.vector(0.1);
+            let near = scene.bodies[at - 1].position;
+            scene.bodies[at].position = [0, 1, 2].map(|axis| near[axis] + offset[axis]);
+        }
+    }
+    scene
+}
+
+proptest! {
+    #![proptest_config(cases(60))]
+
+    /// What contacts move too far for the cells ends regions, and is not lost.
+    #[test]
+    fn deep_overlaps_in_any_order(seed in any::<u64>(), bodies in 2..60u32, ticks in 3..30u32, regions in 2..13u32, order in any::<u64>()) {
+        let scene = deep(seed, bodies, ticks);
+        let reference = run(&scene, SyncMode::Sequential, 1, 0, 0);
+        assert_same(&run(&scene, SyncMode::Chaos, 1, regions, order), &reference, "chaos");
+        assert_same(&run(&scene, SyncMode::Lockstep, 2, regions, 0), &reference, "lockstep");
+        assert_same(&run(&scene, SyncMode::Timewarp, 2, regions, 0), &reference, "timewarp");
+    }
+}
+
+/// Bodies that all fly to one side leave regions without any: the partition follows them.
+#[test]
+fn partitions_follow_the_bodies() {
+    let mut scene = thin(5, 1, 800);
+    (scene.statics, scene.gravity) = (Vec::new(), [0.0; 3]);
+    let ball = scene.bodies[0].clone();
+    scene.bodies.clear();
+    for index in 0..400 {
+        let mut body = Body { shape: Shape::Sphere { radius: 0.1 }, ..ball.clone() };
+        let [x, y, z] = [index % 20, index / 20 % 5, index / 100].map(f64::from);
+        body.position = [2.0 * x, 2.0 * y, 2.0 * z];
+        // All come together at the left end, each at its own pace, and fly apart again.
+        body.velocity = [-0.6 * x, 0.01 * y, 0.0];
+        scene.bodies.push(body);
+    }
+    let reference = run(&scene, SyncMode::Sequential, 1, 0, 0);
+    for (sync, cores) in [(SyncMode::Lockstep, 2), (SyncMode::Timewarp, 2), (SyncMode::Timewarp, 3)] {
+        let report = run(&scene, sync, cores, 4, 0);
+        assert_same(&report, &reference, &format!("{sync:?}"));
+        let processes = report.processes.expect("it has processes");
+        assert!(processes.epochs > 1, "{sync:?}: {processes:?}");
+        assert_eq!(processes.region_ticks, reference.tally.ticks + 1, "{sync:?}");
+    }
+}
+
+/// Balls that rain into a heap are done by regions first, and by one store once most of them touch.
+#[test]
+fn one_store_takes_over_a_heap() {
+    let mut scene = thin(7, 1, 480);
+    scene.gravity = [0.0, -9.81, 0.0];
+    scene.statics = vec![StaticObject::new(Shape::HalfSpace { normal: [0.0, 1.0, 0.0] }, [0.0; 3])];
+    let ball = scene.bodies[0].clone();
+    scene.bodies.clear();
+    for index in 0..343 {
+        let mut body = Body { shape: Shape::Sphere { radius: 0.2 }, ..ball.clone() };
+        let [x, y, z] = [index % 7, index / 7 % 7, index / 49].map(f64::from);
+        (body.position, body.velocity) = ([1.5 * x, 1.0 + 0.8 * y, 1.5 * z], [0.02 * y, -2.0, 0.0]);
+        body.material = "b".to_owned();
+        scene.bodies.push(body);
+    }
+    let reference = run(&scene, SyncMode::Sequential, 1, 0, 0);
+    for sync in [SyncMode::Lockstep, SyncMode::Timewarp] {
+        let report = run(&scene, sync, 2, 0, 0);
+        assert_same(&report, &reference, &format!("{sync:?}"));
+        let processes = report.processes.expect("it has processes");
+        assert_eq!(processes.regions, 2, "{sync:?}");
+        assert!((1..480).contains(&processes.region_ticks), "{sync:?}: {processes:?}");
+    }
+}
+
 /// Heaps and stacks stay in their regions to the end: what rests on a border is solved by both sides together.
 #[test]
 fn heaps_stay_in_their_regions() {

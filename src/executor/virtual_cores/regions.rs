@@ -13,7 +13,7 @@ use crate::base::stop::Stop;
 use crate::base::time::Tick;
 use crate::executor::Job;
 use crate::executor::regions::{
-    RegionsRun, Shared, SyncRule, Turn, Worker, end, threads_of, whole, window_ticks,
+    Ending, RegionsRun, Shared, SyncRule, Turn, Worker, are_asked_for, end, threads_of, whole, window_ticks,
 };
 use crate::physics::World;
 use crate::store::{Cut, FramePart, Message, Partition, Region};
@@ -80,6 +80,7 @@ struct Run<'a, 'w> {
     frames_free: u64,
     taken: u64,
     is_halted: bool,
+    ending: Ending,
     is_stopped: bool,
 }
 
@@ -105,15 +106,10 @@ pub(crate) fn run(
         let own = (0..count).filter(|region| thread_of[*region] == me);
         let make = |region| Region::new(world, &cut.flights, &cut.caches, partition, region as u8, cut.tick);
         let regions = own.map(make).collect();
-        workers.push(Worker::new(
-            world,
-            me,
-            regions,
-            (rule, window_ticks(job)),
-            view,
-            &thread_of,
-            &neighbours,
-        ));
+        let rule = (rule, window_ticks(job));
+        let mut worker = Worker::new(world, me, regions, rule, view, &thread_of, &neighbours);
+        worker.are_asked_for = are_asked_for(job);
+        workers.push(worker);
         let nanos = machine.clock.lap();
         machine.busy += nanos;
         agenda.enter(machine.now + nanos, Happening::Begins(me));
@@ -142,6 +138,7 @@ pub(crate) fn run(
         frames_free,
         taken,
         is_halted: false,
+        ending: Ending::default(),
         is_stopped: false,
     };
     run.carry_on(job.stop, sink);
@@ -217,7 +214,9 @@ impl Run<'_, '_> {
             lowest: own.map(|region| region.lvt).min().unwrap_or(Tick::MAX),
             parts: view.take_parts(),
         };
-        self.is_halted |= view.halt.load(SeqCst);
+        if view.halt.load(SeqCst) && !self.is_halted {
+            (self.is_halted, self.ending) = (true, view.ending());
+        }
         let state = &mut self.cores[core];
         state.has_news = false;
         state.lowest = state.lowest.min(done.lowest);
@@ -303,7 +302,7 @@ impl Run<'_, '_> {
 
     /// Brings all regions to one tick.
     fn finish(self, sink: &mut dyn FnMut(Frame) -> ControlFlow<()>) -> RegionsRun {
-        let Run { world, machine, rule, views, workers, agenda, parts, is_stopped, .. } = self;
+        let Run { world, machine, rule, views, workers, agenda, parts, ending, is_stopped, .. } = self;
         let mut messages = Vec::new();
         let mut all_parts = parts;
         // Turns that run come to their end.
@@ -328,6 +327,6 @@ impl Run<'_, '_> {
         machine.clock.restart();
         let run = end(world, &mut regions, messages, all_parts, is_stopped, sink);
         machine.serial();
-        RegionsRun { is_optimistic: rule == SyncRule::Optimistic, ..run }
+        RegionsRun { is_optimistic: rule == SyncRule::Optimistic, ending, ..run }
     }
 }

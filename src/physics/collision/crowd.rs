@@ -7,11 +7,13 @@ use crate::physics::collision::broad_phase::Grid;
 use crate::physics::collision::is_within_margin;
 use crate::physics::{BodyDef, World, touching};
 
-/// Pairs that may touch at one tick: so many per body, and so many besides. In the densest packing of equal balls a body
-/// has 6 pairs to itself.
-const TOUCHING_MAX: (usize, usize) = (64, 1_000_000);
+/// Pairs that may touch at one tick: so many per body, and so many besides, the lesser of two. In the densest packing of
+/// equal balls a body has 6 pairs to itself.
+const TOUCHING_MAX: [(usize, usize); 2] = [(64, 1_000_000), (8, 8_000_000)];
 /// The same for pairs with bounding balls that come near each other, which thin shapes have many of.
-const NEAR_MAX: (usize, usize) = (1024, 16_000_000);
+const NEAR_MAX: [(usize, usize); 2] = [(1024, 16_000_000), (16, 64_000_000)];
+/// The same for pairs of balls in a near list, as a multiple of those that may touch.
+const NEAR_BALLS_MAX: usize = 4;
 
 /// More pairs that touch at one tick than a run can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,12 +26,22 @@ pub struct Crowd {
 
 /// The most pairs that may touch among so many bodies.
 pub(crate) fn touching_max(bodies: usize) -> usize {
-    TOUCHING_MAX.0 * bodies + TOUCHING_MAX.1
+    least(TOUCHING_MAX, bodies)
 }
 
 /// The most pairs of so many bodies that a broad phase may find.
 pub(crate) fn near_max(bodies: usize) -> usize {
-    NEAR_MAX.0 * bodies + NEAR_MAX.1
+    least(NEAR_MAX, bodies)
+}
+
+/// The most pairs of so many balls that a near list may have.
+pub(crate) fn near_balls_max(bodies: usize) -> usize {
+    NEAR_BALLS_MAX * touching_max(bodies)
+}
+
+fn least(limits: [(usize, usize); 2], bodies: usize) -> usize {
+    let [a, b] = limits.map(|(per_body, besides)| per_body * bodies + besides);
+    a.min(b)
 }
 
 impl Crowd {

@@ -10,7 +10,7 @@ use crate::base::math::Vec3;
 use crate::base::parallel;
 use crate::base::time::Tick;
 use crate::physics::World;
-use crate::physics::collision::crowd::near_max;
+use crate::physics::collision::crowd::near_balls_max;
 use crate::physics::collision::kernels::Placed;
 use crate::store::heap::HeapGear;
 use crate::store::heap::part::{Known, NONE, NearStatic, Part, Place, STATIC, SlotFlight, slices};
@@ -462,7 +462,7 @@ impl Work for NearPairs<'_> {
         part.is_cut = false;
         let (mut runs, mut last) = (Runs::default(), usize::MAX);
         for slot in own..end {
-            if part.a.len() >= near_max(gear.flights.len()) {
+            if part.a.len() >= near_balls_max(gear.flights.len()) {
                 part.is_cut = true;
                 return;
             }
