@@ -184,7 +184,7 @@ fn summary_of(
         *stats;
     ProcessSummary {
         regions,
-        is_optimistic: run.is_optimistic,
+        is_optimistic: summary.is_optimistic || run.is_optimistic,
         epochs: summary.epochs + 1,
         region_ticks: run.tick,
         ticks,

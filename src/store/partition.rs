@@ -112,7 +112,9 @@ fn bisect(
         let along = cells.iter().map(|cell| at(*cell)[axis]);
         along.clone().max().unwrap_or(0) - along.min().unwrap_or(0)
     };
-    let axis = (0..3).max_by_key(|axis| side(&cells, *axis)).unwrap_or(0);
+    // Where bodies are spread most; the lattice may be as wide where there are none.
+    let busy: Vec<u32> = cells.iter().copied().filter(|cell| bodies[*cell as usize] > 0).collect();
+    let axis = (0..3).max_by_key(|axis| (side(&busy, *axis), side(&cells, *axis))).unwrap_or(0);
     cells.sort_by_key(|cell| at(*cell)[axis]);
     let weight = |cell: &u32| 16 * u64::from(bodies[*cell as usize]) + 1;
     let total: u64 = cells.iter().map(weight).sum();

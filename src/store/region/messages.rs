@@ -153,6 +153,8 @@ impl<const FAULTY: bool> Region<'_, FAULTY> {
         let is_known = |word: &Word| is_flight(word) && self.has_caches(word, tick);
         let matters = match (&after, &before) {
             _ if cell != NONE && self.owns(cell) || self.has(RegionFault::LateIgnored) => false,
+            // Another one counts, as before.
+            (Some(after), Some(before)) if after.word.same_bits(before) => false,
             // The same flight with other caches matters only if it was not computed here.
             (Some(after), Some(before)) if is_known(&after.word) && is_flight(before) => {
                 !after.word.same_bits(before) && self.has_believed(before, tick)
