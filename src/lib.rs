@@ -73,7 +73,7 @@ pub use base::ids::{BodyId, StaticId};
 pub use base::state::BodyState;
 pub use base::stop::Stop;
 pub use base::time::{Tick, TimeBase};
-pub use executor::{ProcessSummary, Report, Simulation, SyncMode, Tally};
+pub use executor::{OneStore, ProcessSummary, Report, Simulation, SyncMode, Tally};
 pub use islands::{IslandSettings, IslandSummary};
 pub use overlap::balance::Load;
 pub use overlap::partition::Partition;

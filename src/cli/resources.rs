@@ -21,11 +21,16 @@ pub(super) fn cpu_s() -> Option<f64> {
 /// The most memory this process has held at once, bytes.
 pub(super) fn peak_rss_bytes() -> Option<u64> {
     // Not from getrusage, which on Linux may tell of the process that started this one.
-    peak_rss_of(&std::fs::read_to_string("/proc/self/status").ok()?)
+    bytes_of(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
-fn peak_rss_of(status: &str) -> Option<u64> {
-    let amount = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+/// The memory this process holds now, bytes.
+pub(super) fn rss_bytes() -> Option<u64> {
+    bytes_of(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+}
+
+fn bytes_of(status: &str, label: &str) -> Option<u64> {
+    let amount = status.lines().find_map(|line| line.strip_prefix(label))?;
     let kib: u64 = amount.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
 }
@@ -46,11 +51,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn peak_memory_is_read_in_bytes() {
+    fn memory_is_read_in_bytes() {
         let status = "VmPeak:\t  999 kB\nVmHWM:\t   12 kB\nVmRSS:\t 3 kB\n";
-        assert_eq!(peak_rss_of(status), Some(12 * 1024));
-        assert_eq!(peak_rss_of("VmRSS:\t 3 kB\n"), None);
-        assert_eq!(peak_rss_of("VmHWM:\t x kB\n"), None);
+        assert_eq!(bytes_of(status, "VmHWM:"), Some(12 * 1024));
+        assert_eq!(bytes_of(status, "VmRSS:"), Some(3 * 1024));
+        assert_eq!(bytes_of("VmRSS:\t 3 kB\n", "VmHWM:"), None);
+        assert_eq!(bytes_of("VmHWM:\t x kB\n", "VmHWM:"), None);
     }
 
     #[cfg(unix)]

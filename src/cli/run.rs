@@ -18,7 +18,7 @@ use crate::cli::overlap::OverlapArguments;
 use crate::cli::progress::Progress;
 use crate::cli::recorder::Recorder;
 use crate::cli::source::{Changes, Source};
-use crate::cli::summary::{Cost, RunSummary};
+use crate::cli::summary::{Cost, Memory, RunSummary};
 use crate::cli::tuning::TuningArguments;
 use crate::cli::virtual_cores::{VirtualArguments, VirtualSummary};
 use crate::cli::{console, resources};
@@ -91,6 +91,7 @@ fn sync_parser() -> impl TypedValueParser<Value = SyncMode> {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     arguments.check_files()?;
+    let start_bytes = resources::rss_bytes();
     let scene = Source::of(&arguments.source).scene(&arguments.changes)?;
     let sync = arguments.sync_for(&scene);
     let bridge = arguments.overlap.bridge(sync)?;
@@ -129,11 +130,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         (Some(file), Some(tracer)) => write_trace(file, tracer),
         _ => Ok(()),
     };
-    let (report, cost, recorded) = match (done, traced.as_ref().err()) {
+    let (report, spent, recorded) = match (done, traced.as_ref().err()) {
         (Ok(done), _) => done,
         (Err(failure), Some(untraced)) => return Err(failure.adding(untraced)),
         (Err(failure), None) => return Err(failure),
     };
+    if !arguments.quiet {
+        arguments.tuning.tell_regions(report.processes.as_ref());
+    }
+    let memory = Memory { start_bytes, peak_bytes: resources::peak_rss_bytes() };
+    let cost = Cost { wall_s: spent.wall_s, cpu_s: spent.cpu_s, memory };
     let outcome = RunSummary::new(&scene, &report, sync, cores, &cost);
     let outcome = outcome.projected(machine.as_ref().map(VirtualSummary::of));
     let printed = arguments.print(&outcome, scene.seconds);
@@ -217,8 +223,14 @@ fn tell_cores(sync: SyncMode, cores: usize) {
     console::tell(format_args!("note: `--sync {}` uses {cores} core", sync.name()));
 }
 
+/// Time that a run took.
+struct Spent {
+    wall_s: f64,
+    cpu_s: Option<f64>,
+}
+
 /// The report, what the run took, and whether its recording could be written.
-type Done = (Report, Cost, Result<(), Failure>);
+type Done = (Report, Spent, Result<(), Failure>);
 
 /// Runs to the end or to the next tick after a signal, and completes the recording.
 fn carry_out(
@@ -258,5 +270,5 @@ fn carry_out(
     };
     let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish(&report));
     let cpu_s = resources::cpu_s().zip(cpu_before).map(|(after, before)| after - before);
-    Ok((report, Cost { wall_s, cpu_s, peak_rss_bytes: resources::peak_rss_bytes() }, recorded))
+    Ok((report, Spent { wall_s, cpu_s }, recorded))
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::format::{change, counted, grouped, short};
 use crate::cli::json;
-use crate::cli::summary_text::{island_lines, process_lines, speculation_lines, worker_lines};
+use crate::cli::summary_text::{island_lines, memory_text, process_lines, speculation_lines, worker_lines};
 use crate::cli::virtual_cores::VirtualSummary;
 use crate::executor::{ProcessSummary, Report, RunStats, SyncMode};
 use crate::islands::IslandSummary;
@@ -20,7 +20,23 @@ use crate::scene::suggest::{excerpt, shown};
 pub(super) struct Cost {
     pub wall_s: f64,
     pub cpu_s: Option<f64>,
-    pub peak_rss_bytes: Option<u64>,
+    pub memory: Memory,
+}
+
+/// Resident memory of the process; nothing where the operating system does not say.
+pub(super) struct Memory {
+    /// Before the scene was read.
+    pub start_bytes: Option<u64>,
+    /// The most up to the end of the run.
+    pub peak_bytes: Option<u64>,
+}
+
+impl Memory {
+    /// What a run of so many bodies has added for each of them.
+    fn bytes_per_body(&self, bodies: usize) -> Option<f64> {
+        let added = self.peak_bytes?.saturating_sub(self.start_bytes?);
+        (bodies > 0).then(|| added as f64 / bodies as f64)
+    }
 }
 
 /// Everything that is reported about a run. The keys of the JSON object are the names of the fields: fields may be
@@ -41,7 +57,12 @@ pub(super) struct RunSummary {
     cores: usize,
     wall_s: f64,
     cpu_s: Option<f64>,
+    /// Resident memory of the process before the scene was read.
+    start_rss_bytes: Option<u64>,
+    /// The most resident memory of the process.
     peak_rss_bytes: Option<u64>,
+    /// The difference of these by body: the scene, its compiled form, and what the run took.
+    rss_bytes_per_body: Option<f64>,
     body_ticks_per_second: f64,
     contacts: u64,
     contact_ticks: u64,
@@ -109,7 +130,9 @@ impl RunSummary {
             cores,
             wall_s: cost.wall_s,
             cpu_s: cost.cpu_s,
-            peak_rss_bytes: cost.peak_rss_bytes,
+            start_rss_bytes: cost.memory.start_bytes,
+            peak_rss_bytes: cost.memory.peak_bytes,
+            rss_bytes_per_body: cost.memory.bytes_per_body(report.bodies),
             body_ticks_per_second: if cost.wall_s > 0.0 { body_ticks / cost.wall_s } else { 0.0 },
             contacts: report.tally.contacts,
             contact_ticks: report.tally.contact_ticks,
@@ -162,7 +185,13 @@ impl RunSummary {
         let cause = self.momentum_changed_by.map_or(String::new(), |cause| format!(", by {cause}"));
         line("momentum", format!("{} drift{cause}", change(self.momentum_drift).trim_start_matches('+')));
         let speed = self.seconds / self.wall_s;
-        line("wall time", format!("{} s, {} x real time", short(self.wall_s), short(speed)));
+        let start_stop_s = self.processes.and_then(|processes| processes.start_stop_s);
+        let apart = start_stop_s.map(|apart_s| format!("; {} s of it to start and to stop", short(apart_s)));
+        let apart = apart.unwrap_or_default();
+        line("wall time", format!("{} s, {} x real time{apart}", short(self.wall_s), short(speed)));
+        if let Some(peak) = self.peak_rss_bytes {
+            line("memory", memory_text(peak, self.rss_bytes_per_body));
+        }
         let cores = counted(self.cores as u64, "core", "cores");
         let rate = grouped(self.body_ticks_per_second as u64);
         line("speed", format!("{rate} body-ticks/s ({}, {cores})", self.sync));

@@ -36,7 +36,14 @@ pub(super) fn speculation_lines(speculation: &Speculation, mut line: impl FnMut(
         let ends = short(*start_stop_s);
         line("cores busy", format!("{} (starting and stopping actors takes {ends} s)", busy.join(", ")));
     }
-    line("memory", memory_text(memory));
+    line("histories", histories_text(memory));
+}
+
+/// The most memory that the process held, and what a body added to it.
+pub(super) fn memory_text(peak_bytes: u64, bytes_per_body: Option<f64>) -> String {
+    let peak = short(peak_bytes as f64 / f64::from(1 << 20));
+    let of_body = bytes_per_body.map(|bytes| format!(", {} KiB per body", short(bytes / 1024.0)));
+    format!("{peak} MiB at most{}", of_body.unwrap_or_default())
 }
 
 fn message_text(messages: &Messages) -> String {
@@ -61,7 +68,7 @@ fn gvt_text(gvt: &GvtUse) -> String {
     format!("{rounds}, the highest LVT {lag} ticks ahead on average, {} at most", gvt.lag_max_ticks)
 }
 
-fn memory_text(memory: &MemoryUse) -> String {
+fn histories_text(memory: &MemoryUse) -> String {
     let mib = |bytes: u64| short(bytes as f64 / f64::from(1 << 20));
     format!(
         "{} history segments at most ({} MiB), {} table entries ({} MiB), {} flights ({} MiB)",

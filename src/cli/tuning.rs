@@ -3,9 +3,9 @@
 use clap::{Args, ValueEnum};
 
 use crate::base::number::whole;
-use crate::cli::count;
 use crate::cli::failure::Failure;
-use crate::executor::{Regions, SyncMode, Tuning};
+use crate::cli::{console, count};
+use crate::executor::{OneStore, ProcessSummary, Regions, SyncMode, Tuning};
 use crate::runtime::shared_tvht::Lane;
 use crate::scene::Scene;
 use crate::store::GearChoice;
@@ -114,6 +114,15 @@ impl TuningArguments {
                 refused(flag, problem, "add `--regions bodies`")
             }
             None => Ok(()),
+        }
+    }
+
+    /// Says so if regions were asked for, and one store has had all bodies from the start.
+    pub(super) fn tell_regions(&self, processes: Option<&ProcessSummary>) {
+        let why = processes.and_then(|processes| processes.one_store);
+        if let (Regions::Count(asked), Some(why)) = (self.regions, why.filter(|it| *it != OneStore::NotAsked))
+        {
+            console::tell(format_args!("note: --regions {asked}: one store has all bodies: {}", why.text()));
         }
     }
 

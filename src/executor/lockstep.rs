@@ -5,6 +5,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::base::frame::Frame;
 use crate::base::lanes::LaneChoice;
@@ -13,7 +14,7 @@ use crate::base::time::Tick;
 use crate::executor::region_chaos::{self, Random};
 use crate::executor::regions::{self, Ending, RegionsRun, SyncRule};
 use crate::executor::virtual_cores::{self, SharedMachine};
-use crate::executor::{Job, ProcessSummary, Regions, RunError, Tally};
+use crate::executor::{Job, OneStore, ProcessSummary, Regions, RunError, Tally, Tuning};
 use crate::physics::World;
 use crate::runtime::affinity::pin_briefly;
 use crate::runtime::inputs;
@@ -47,6 +48,22 @@ pub(crate) fn run(
     cores: usize,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<(Tally, ProcessSummary), RunError> {
+    let begun = Instant::now();
+    let mut ticks_s = Some(0.0);
+    let (tally, summary) = run_timed(job, drive, cores, &mut ticks_s, sink)?;
+    let start_stop_s = ticks_s.map(|ticks_s| begun.elapsed().as_secs_f64() - ticks_s);
+    Ok((tally, ProcessSummary { start_stop_s, ..summary }))
+}
+
+/// The same; adds the wall time of all ticks to `ticks_s`, and takes it away where it is not measured.
+// Long: one way of driving regions after the other.
+fn run_timed(
+    job: Job,
+    drive: Drive,
+    cores: usize,
+    ticks_s: &mut Option<f64>,
+    sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
+) -> Result<(Tally, ProcessSummary), RunError> {
     let world = &*job.model.world;
     let (tick_queue, _opened) = inputs::open(job.inputs, |known| {
         let tick_queue = Arc::new(TickQueue::new(known));
@@ -60,24 +77,26 @@ pub(crate) fn run(
         Regions::Count(regions) => regions as usize,
         Regions::Auto | Regions::Bodies => cores,
     };
-    // A gear is that of a store with all bodies.
-    let are_possible = job.inputs.is_none()
-        && wanted >= 2
-        && !world.bodies.is_empty()
-        && job.tuning.gear == GearChoice::Auto;
     let mut random = Random::new(if let Drive::Chaos { seed } = drive { seed } else { 0 });
     let mut stats = RegionStats::default();
-    while are_possible {
+    let mut without = without_regions(world, job.tuning, job.inputs.is_some(), wanted);
+    while without.is_none() {
         let cuts = match drive {
             Drive::Chaos { .. } => {
                 let any = region_chaos::partition(world, &cut, wanted.min(REGIONS_MAX), &mut random);
-                (!has_large(world, &any)).then_some(any)
+                if has_large(world, &any) { Err(OneStore::LargeBody) } else { Ok(any) }
             }
             Drive::Threads(_) | Drive::Virtual(..) => {
-                partition(world, &cut, wanted, regions::are_asked_for(job))
+                partition(world, &cut, wanted, regions::are_asked_for(job.tuning))
             }
         };
-        let Some(cuts) = cuts else { break };
+        let cuts = match cuts {
+            Ok(cuts) => cuts,
+            Err(why) => {
+                without = Some(why);
+                break;
+            }
+        };
         let run = match drive {
             Drive::Threads(rule) => regions::run(job, &cut, &cuts, rule, cores, sink)?,
             Drive::Virtual(rule, machine) => {
@@ -89,6 +108,7 @@ pub(crate) fn run(
         summary = summary_of(cuts.regions, &run, &stats, summary);
         tally.add(&run.counts);
         tally.ticks = run.tick.saturating_sub(1);
+        *ticks_s = ticks_s.zip(run.ticks_s).map(|(all, more)| all + more);
         match run.cut {
             Some(rest) => cut = rest,
             None => return Ok((tally, summary)),
@@ -97,29 +117,34 @@ pub(crate) fn run(
             break;
         }
     }
-    let store = || run_store(job, cut, &tick_queue, &mut tally, sink);
-    match drive {
-        Drive::Virtual(_, machine) => virtual_cores::lead(machine, store)?,
-        Drive::Threads(_) | Drive::Chaos { .. } => {
-            Team::start(cores, pin_briefly).map_err(RunError::no_thread)?.lead(store)?;
-        }
+    if summary.epochs == 0 {
+        summary.one_store = without;
     }
+    let store = || run_store(job, cut, &tick_queue, &mut tally, sink);
+    let store_s = match drive {
+        Drive::Virtual(_, machine) => virtual_cores::lead(machine, store).map(|_| None)?,
+        Drive::Threads(_) | Drive::Chaos { .. } => {
+            Team::start(cores, pin_briefly).map_err(RunError::no_thread)?.lead(store).map(Some)?
+        }
+    };
+    *ticks_s = ticks_s.zip(store_s).map(|(all, more)| all + more);
     Ok((tally, summary))
 }
 
-/// Runs all bodies in one store, from a cut on.
+/// Runs all bodies in one store, from a cut on. Returns the wall time of its ticks, seconds.
 fn run_store(
     job: Job,
     cut: Cut,
     tick_queue: &TickQueue,
     tally: &mut Tally,
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
-) -> Result<(), RunError> {
+) -> Result<f64, RunError> {
     let world = &*job.model.world;
     let first = cut.tick;
     let lanes = if job.tuning.plain_lanes { LaneChoice::plain() } else { LaneChoice::best() };
     let setup = Setup { choice: job.tuning.gear, lanes, parts: job.tuning.heap_parts.min(64) as usize };
     let mut store = Store::new(world, cut, setup);
+    let built = Instant::now();
     for tick in first..=world.time.last_tick {
         if job.stop.is_requested() && tick > 0 {
             break;
@@ -141,11 +166,30 @@ fn run_store(
         tally.ticks = tick;
     }
     tally.add(store.counts());
-    Ok(())
+    Ok(built.elapsed().as_secs_f64())
 }
 
-/// Regions for a scene, if several are wanted and it is thin, or if they were asked for.
-fn partition(world: &World, cut: &Cut, wanted: usize, is_asked_for: bool) -> Option<Partition> {
+/// How many regions a run begins with if `wanted` are.
+pub(super) fn region_count(world: &World, tuning: &Tuning, has_inputs: bool, wanted: usize) -> usize {
+    if without_regions(world, tuning, has_inputs, wanted).is_some() {
+        return 1;
+    }
+    partition(world, &Cut::start(world), wanted, regions::are_asked_for(tuning)).map_or(1, |it| it.regions)
+}
+
+/// Why a run has no regions, whatever its scene looks like.
+fn without_regions(world: &World, tuning: &Tuning, has_inputs: bool, wanted: usize) -> Option<OneStore> {
+    match () {
+        () if has_inputs => Some(OneStore::Inputs),
+        () if wanted < 2 => Some(OneStore::NotAsked),
+        () if world.bodies.is_empty() => Some(OneStore::NoBodies),
+        () if tuning.gear != GearChoice::Auto => Some(OneStore::Gear),
+        () => None,
+    }
+}
+
+/// Regions for a scene, if it is thin, or if they were asked for; else why there are none.
+fn partition(world: &World, cut: &Cut, wanted: usize, is_asked_for: bool) -> Result<Partition, OneStore> {
     let wanted = wanted.min(REGIONS_MAX);
     let cells = |widths| Partition::bisected(world, &cut.flights, cut.tick, wanted, widths);
     let mut partition = cells(1.0);
@@ -156,9 +200,9 @@ fn partition(world: &World, cut: &Cut, wanted: usize, is_asked_for: bool) -> Opt
         let widths = needed.clamp(widths(WIDE), widths(WIDEST)).max(1.0);
         partition = cells(widths);
     } else if widths(WIDE) >= 1.0 {
-        return None;
+        return Err(OneStore::Dense);
     }
-    (!has_large(world, &partition)).then_some(partition)
+    if has_large(world, &partition) { Err(OneStore::LargeBody) } else { Ok(partition) }
 }
 
 /// How far a body moves in a tick, metres, if it is the fastest of all and falls through the whole run.

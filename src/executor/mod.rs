@@ -38,7 +38,7 @@ pub use crate::runtime::shared::{Regions, Tuning};
 pub use crate::runtime::stats::RunStats;
 pub use crate::runtime::trace::Tracer;
 use crate::scene::{Scene, SceneError};
-pub use report::{ProcessSummary, Report, Tally};
+pub use report::{OneStore, ProcessSummary, Report, Tally};
 
 /// The executor of a run.
 ///

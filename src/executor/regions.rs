@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::base::frame::Frame;
 use crate::base::ids::BodyId;
@@ -22,7 +23,7 @@ use crate::base::sync::{AtomicBool, AtomicU64, lock};
 use crate::base::time::Tick;
 pub use crate::executor::sync_rule::SyncRule;
 use crate::executor::sync_rule::{are_past, global_virtual_time};
-use crate::executor::{Job, Regions, RunError};
+use crate::executor::{Job, Regions, RunError, Tuning};
 use crate::physics::World;
 use crate::store::{Counts, Cut, DENSE, FramePart, Message, Partition, Region, RegionFault, RegionStats};
 
@@ -67,6 +68,9 @@ pub(crate) struct RegionsRun {
     pub ending: Ending,
     /// The first tick that is not done.
     pub tick: Tick,
+    /// Wall time from when all regions were built, without ending threads and regions, seconds; nothing if that is not
+    /// measured.
+    pub ticks_s: Option<f64>,
 }
 
 /// Messages for the regions of one thread.
@@ -215,11 +219,12 @@ pub(crate) fn run(
                 let make =
                     |region| Region::new(world, &cut.flights, &cut.caches, partition, region as u8, cut.tick);
                 let regions = own.map(make).collect();
+                let built = Instant::now();
                 let mut worker =
                     Worker::new(world, me, regions, (rule, window_ticks), shared, thread_of, neighbours);
-                worker.are_asked_for = are_asked_for(job);
+                worker.are_asked_for = are_asked_for(job.tuning);
                 worker.run();
-                worker.regions
+                (worker.regions, built)
             };
             match std::thread::Builder::new().name(format!("regions {me}")).spawn_scoped(scope, work) {
                 Ok(handle) => handles.push(handle),
@@ -230,21 +235,27 @@ pub(crate) fn run(
             }
         }
         is_stopped = take_frames(world, &shared, threads, count, stop, sink);
-        let mut results = Vec::new();
+        let done = Instant::now();
+        let (mut results, mut ticks) = (Vec::new(), Duration::MAX);
         for (worker, handle) in handles.into_iter().enumerate() {
-            results.extend(handle.join().map_err(|panic| {
+            let (regions, built) = handle.join().map_err(|panic| {
                 let text = panic.downcast_ref::<String>().map(String::as_str);
                 let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
                 let tick = shared.gvt.load(SeqCst);
                 RunError::Worker { worker: worker as u32, tick, text: text.to_owned() }
-            })?);
+            })?;
+            results.extend(regions);
+            // From the last to be built: until then the others were within a window.
+            ticks = ticks.min(done.saturating_duration_since(built));
         }
-        Ok(results)
+        Ok((results, ticks))
     });
-    let mut regions: Vec<Region> = results?;
+    let (mut regions, ticks): (Vec<Region>, Duration) = results?;
     let ending = shared.ending();
+    let ended = Instant::now();
     let run = finish(world, shared, &mut regions, is_stopped, sink);
-    Ok(RegionsRun { is_optimistic: rule == SyncRule::Optimistic, ending, ..run })
+    let ticks_s = Some((ticks + ended.elapsed()).as_secs_f64());
+    Ok(RegionsRun { is_optimistic: rule == SyncRule::Optimistic, ending, ticks_s, ..run })
 }
 
 /// How far regions of a job run ahead of global virtual time.
@@ -253,8 +264,8 @@ pub(super) fn window_ticks(job: Job) -> Tick {
 }
 
 /// Whether a number of regions was asked for: then they go on where one store would be faster.
-pub(super) fn are_asked_for(job: Job) -> bool {
-    matches!(job.tuning.regions, Regions::Count(_))
+pub(super) fn are_asked_for(tuning: &Tuning) -> bool {
+    matches!(tuning.regions, Regions::Count(_))
 }
 
 /// The thread of every region.
@@ -305,7 +316,8 @@ pub(crate) fn end<const FAULTY: bool>(
         is_stopped = is_stopped || sink(whole(world, tick, parts)).is_break();
     }
     let ending = Ending::default();
-    RegionsRun { cut: cut.filter(|_| !is_stopped), counts, stats, is_optimistic: false, ending, tick }
+    let cut = cut.filter(|_| !is_stopped);
+    RegionsRun { cut, counts, stats, is_optimistic: false, ending, tick, ticks_s: None }
 }
 
 /// Puts the parts of a frame together.
@@ -354,7 +366,7 @@ fn take_frames(
         if frames.ended == threads {
             return is_stopped;
         }
-        let wait = std::time::Duration::from_millis(50);
+        let wait = Duration::from_millis(50);
         let (frames, _) =
             shared.has_frames.wait_timeout(frames, wait).unwrap_or_else(PoisonError::into_inner);
         drop(frames);

@@ -29,12 +29,46 @@ pub struct Tally {
     pub bridge: Option<IslandSummary>,
 }
 
+/// Why one store has all bodies from the start of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OneStore {
+    /// One region was asked for, or the run has one core and nothing was asked for.
+    NotAsked,
+    /// The scene has no bodies.
+    NoBodies,
+    /// Inputs may come while the run goes on.
+    Inputs,
+    /// A gear was chosen.
+    Gear,
+    /// The scene is dense, and no number of regions was asked for.
+    Dense,
+    /// A body is larger than the cells of regions are made for.
+    LargeBody,
+}
+
+impl OneStore {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            OneStore::NotAsked => "no more than one was asked for",
+            OneStore::NoBodies => "there are no bodies",
+            OneStore::Inputs => "there are inputs, which regions do not take",
+            OneStore::Gear => "a gear was chosen, and gears are those of one store",
+            OneStore::Dense => "the scene is dense",
+            OneStore::LargeBody => "a body is more than four times as large as the median",
+        }
+    }
+}
+
 /// The processes of [`SyncMode::Lockstep`](super::SyncMode::Lockstep), and of Time Warp and chaos with regions. All but
 /// `regions`, `threads` and `is_optimistic` depend on the schedule.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ProcessSummary {
     /// Number of regions; 1: all bodies in one store.
     pub regions: usize,
+    /// Why one store has all bodies from the start; nothing if there were regions.
+    pub one_store: Option<OneStore>,
     /// Number of bodies at the start, of all of them.
     pub bodies: usize,
     /// Number of threads.
@@ -63,6 +97,9 @@ pub struct ProcessSummary {
     pub amended_messages: u64,
     /// Exchanges of the response that regions did together with others, summed over all of them.
     pub exchanges: u64,
+    /// Wall time of the run that no tick took, seconds: dividing the scene, building regions and stores, starting and ending
+    /// threads. Nothing under chaos and on virtual cores.
+    pub start_stop_s: Option<f64>,
 }
 
 /// The report of a run.

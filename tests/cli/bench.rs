@@ -139,6 +139,33 @@ fn every_measurement_leaves_a_table_and_a_page() {
 }
 
 #[test]
+fn scale_measures_what_was_asked_for_beside_one_process_per_body() {
+    let sandbox = Sandbox::new();
+    let small = ["bench", "scale", "--bodies", "300", "--seconds", "0.05", "--repeat", "1", "--cores", "2"];
+    for (given, flags) in [
+        (&[][..], "--cores 2"),
+        (&["--regions", "4"], "--cores 2 --regions 4"),
+        (&["--sync", "lockstep", "--regions", "auto"], "--cores 2 --sync lockstep --regions auto"),
+        (&["--regions", "bodies"], "--cores 2 --regions bodies"),
+    ] {
+        let shown = sandbox.good(&[&small[..], given, &["--out", "out"]].concat());
+        assert!(shown.contains("KiB per body") && shown.contains("start and stop"), "{shown}");
+        let rows = rows(&sandbox, "scale.csv");
+        let all: Vec<&str> = rows.iter().map(|row| row["flags"].as_str()).collect();
+        let by_body = "--regions bodies --cores 2";
+        let expected = [flags, by_body, "--sync sequential"];
+        let is_expected = |flags: &&str| *flags != by_body || !given.contains(&"bodies");
+        assert_eq!(all, expected.into_iter().filter(is_expected).collect::<Vec<_>>());
+        for row in &rows {
+            let is_timed = row["start_stop_s"].parse::<f64>().is_ok_and(|seconds| seconds > 0.0);
+            assert_eq!(is_timed, row["flags"] != "--sync sequential", "{row:?}");
+            let is_weighed = row["rss_bytes_per_body"].parse::<f64>().is_ok_and(|bytes| bytes > 0.0);
+            assert_eq!(is_weighed, cfg!(target_os = "linux"), "{row:?}");
+        }
+    }
+}
+
+#[test]
 fn nothing_is_written_unless_a_folder_is_named() {
     let sandbox = Sandbox::new();
     let ended = sandbox.run(&["bench", "scale", "--bodies", "20", "--seconds", "0.02", "--repeat", "1"]);
@@ -151,7 +178,9 @@ fn nothing_is_written_unless_a_folder_is_named() {
 fn mistakes_are_reported_before_anything_is_measured() {
     let sandbox = Sandbox::new();
     sandbox.write("file", "x");
-    let wrong: [(&[&str], &str); 10] = [
+    let wrong: [(&[&str], &str); 12] = [
+        (&["bench", "scale", "--sync", "overlap"], "bench overlap"),
+        (&["bench", "overhead", "--sync", "overlap"], "bench overlap"),
         (&["bench", "solver", "no-such-scene", "--out", "out"], SOLVER),
         (&["bench", "overlap", "bowls", "--out", "out"], "did you mean `bowl`?"),
         (&["bench", "speedup", "--cores", "0"], "--cores"),

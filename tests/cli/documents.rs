@@ -46,7 +46,7 @@ const OTHERS: &[&str] = &["./test", "cargo run --release --example deadlock_free
 /// Words in capitals that stand for something, and what they stand for here. Nothing runs such a command.
 const PLACEHOLDERS: &[(&str, &str)] = &[("SCENE", "gas"), ("NAME", "no-versions"), ("N", "2"), ("S", "1")];
 /// Lines of a summary that differ from run to run.
-const MEASURED: &[&str] = &["wall time", "speed", "time warp"];
+const MEASURED: &[&str] = &["wall time", "memory", "speed", "time warp"];
 
 /// A command and where it stands.
 struct Documented {

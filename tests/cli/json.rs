@@ -24,7 +24,9 @@ const RUN: &[&str] = &[
     "cores",
     "wall_s",
     "cpu_s",
+    "start_rss_bytes",
     "peak_rss_bytes",
+    "rss_bytes_per_body",
     "body_ticks_per_second",
     "contacts",
     "contact_ticks",
@@ -43,6 +45,7 @@ const RUN: &[&str] = &[
 
 const PROCESSES: &[&str] = &[
     "regions",
+    "one_store",
     "bodies",
     "threads",
     "is_optimistic",
@@ -57,6 +60,7 @@ const PROCESSES: &[&str] = &[
     "known_messages",
     "amended_messages",
     "exchanges",
+    "start_stop_s",
 ];
 
 const SPECULATION: &[&str] = &[

@@ -234,4 +234,13 @@ fn cores_buckets_and_bodies_have_limits() {
     let ended = within(1536, &sandbox, &many);
     assert_refused(&ended, "body: 600000 bodies take about ");
     assert_refused(&ended, " of memory with `--sync timewarp`, and ");
+    // Arrays of every region have room for all bodies.
+    let gas = |more: &[&str]| {
+        let run = ["run", "gas", "--bodies", "100000", "--seconds", "0.01", "--cores", "2", "--quiet"];
+        within(900, &sandbox, &[&run, more].concat())
+    };
+    let ended = gas(&["--regions", "64"]);
+    assert_refused(&ended, "body: 100000 bodies take about 1");
+    assert_refused(&ended, "; use fewer regions (`--regions N`), or fewer bodies");
+    assert_eq!(gas(&[]).code, Some(0));
 }

@@ -13,6 +13,7 @@ mod forged;
 mod interrupts;
 mod json;
 mod limits;
+mod memory;
 mod paths;
 #[path = "../support/patience.rs"]
 mod patience;

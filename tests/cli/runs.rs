@@ -31,7 +31,10 @@ fn json_is_one_object_on_one_line() {
     assert!(object["energy_start"].as_f64().unwrap() > 0.0);
     if cfg!(target_os = "linux") {
         assert!(object["cpu_s"].as_f64().unwrap() > 0.0);
-        assert!(object["peak_rss_bytes"].as_u64().unwrap() > 1 << 20);
+        let [start, peak] = ["start_rss_bytes", "peak_rss_bytes"].map(|key| object[key].as_u64().unwrap());
+        assert!(start > 1 << 18 && peak > 1 << 20 && start < peak, "{start} {peak}");
+        let of_body = object["rss_bytes_per_body"].as_f64().unwrap();
+        assert!((of_body * 3.0 - (peak - start) as f64).abs() < 1.0, "{of_body}");
     }
 }
 
@@ -227,6 +230,45 @@ fn a_closed_pipe_is_no_failure() {
 }
 
 #[test]
+fn regions_that_are_not_had_are_a_note() {
+    let sandbox = Sandbox::new();
+    let balls = |radius: f64, count: usize, from: usize| -> String {
+        let ball = |at: usize| {
+            format!(
+                "[[body]]\nshape = {{ sphere = {{ radius = {radius} }} }}\nposition = [{}, 0, 0]\n",
+                8 * at
+            )
+        };
+        (from..from + count).map(ball).collect()
+    };
+    let scene = |bodies: String| format!("seconds = 0.1\ngravity = [0, 0, 0]\n{bodies}");
+    sandbox.write("mixed.toml", scene(balls(0.5, 9, 0) + &balls(3.0, 1, 9)));
+    sandbox.write("equal.toml", scene(balls(0.5, 10, 0)));
+    let large = "a body is more than four times as large as the median";
+    let gear = "a gear was chosen, and gears are those of one store";
+    for (scene, more, why, key) in [
+        ("mixed.toml", &["--sync", "lockstep"][..], Some(large), "large_body"),
+        ("mixed.toml", &["--sync", "timewarp"], Some(large), "large_body"),
+        ("mixed.toml", &["--sync", "chaos"], Some(large), "large_body"),
+        ("equal.toml", &["--gear", "near"], Some(gear), "gear"),
+        ("equal.toml", &[], None, ""),
+    ] {
+        let ended = sandbox.run(&[&["run", scene, "--regions", "4", "--json"], more].concat());
+        let notes: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("note: ")).collect();
+        let told = why.map(|why| format!("note: --regions 4: one store has all bodies: {why}"));
+        assert_eq!(notes, told.iter().map(String::as_str).collect::<Vec<_>>(), "{ended:?}");
+        let object: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(object["processes"]["one_store"].as_str().unwrap_or_default(), key);
+        assert_eq!(object["processes"]["regions"], if why.is_some() { 1 } else { 4 });
+    }
+    // Nothing was asked for, or nothing is to be told.
+    for arguments in [&["run", "mixed.toml", "--cores", "2"][..], &["run", "equal.toml", "--regions", "1"]] {
+        assert_eq!(sandbox.run(arguments).stderr, "");
+    }
+    assert_eq!(sandbox.run(&["run", "mixed.toml", "--regions", "4", "--quiet"]).stderr, "");
+}
+
+#[test]
 fn a_trace_is_written_beside_the_outcome() {
     let sandbox = Sandbox::new();
     let plain = ["run", "stack", "--seconds", "0.2", "--regions", "bodies"];
@@ -240,7 +282,7 @@ fn a_trace_is_written_beside_the_outcome() {
         serde_json::from_str(&std::fs::read_to_string(sandbox.path("trace.json")).unwrap()).unwrap();
     assert!(trace["traceEvents"].as_array().unwrap().len() > 100);
     let told = sandbox.good(&plain);
-    for label in ["messages", "window", "GVT", "cores busy", "memory"] {
+    for label in ["messages", "window", "GVT", "cores busy", "histories"] {
         assert!(told.contains(&format!("\n  {label} ")), "{label} is missing in {told}");
     }
 }

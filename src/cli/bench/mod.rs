@@ -48,6 +48,9 @@ pub(super) struct Arguments {
     what: What,
 }
 
+/// What a body of the gas may add to the memory of a run, bytes: a target.
+const BYTES_PER_BODY_TARGET: f64 = 1.5 * 1024.0;
+
 /// What all measurements take.
 #[derive(Args, Clone)]
 struct Common {
@@ -97,6 +100,16 @@ impl Common {
         given.iter().filter_map(|(flag, value)| Some(((*flag).to_owned(), (*value).clone()?))).collect()
     }
 
+    /// Refuses the executor that has a result of its own: others are compared with the plain loop here.
+    fn refuse_overlap(&self) -> Result<(), Failure> {
+        match self.sync.as_deref() {
+            Some("overlap") => Err(Failure::bad_input(
+                "--sync overlap: it has a result of its own, and nothing to be compared with here; use `anachron bench overlap`",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// A name for the executor that was chosen, if one was.
     fn chosen_executor(&self) -> Option<String> {
         let chosen = [&self.sync, &self.regions].into_iter().flatten();
@@ -134,7 +147,7 @@ enum What {
         #[command(flatten)]
         common: Common,
     },
-    /// Overhead of Time Warp and of actors on one core, and the memory of a body
+    /// Overhead of regions, of one process per body and of actors on one core, and the memory of a body
     Overhead {
         #[command(flatten)]
         which: overhead::Arguments,

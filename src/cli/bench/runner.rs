@@ -19,12 +19,16 @@ pub(super) struct Case {
     pub scene: Vec<String>,
     /// Flags that choose the executor.
     pub how: Vec<String>,
+    /// Whether flags that were given to `bench` choose nothing here: others are compared with it.
+    is_yardstick: bool,
 }
 
 impl Case {
     pub(super) fn new(scenario: &str, bodies: u32, seconds: f64, how: &[&str]) -> Self {
         let scene = [scenario, "--bodies", &bodies.to_string(), "--seconds", &seconds.to_string()];
-        Case { scene: texts(&scene), how: texts(how) }
+        // What defines the result, and the protocol without actors.
+        let is_yardstick = how.iter().any(|flag| ["sequential", "loop"].contains(flag));
+        Case { scene: texts(&scene), how: texts(how), is_yardstick }
     }
 
     /// The same with a parameter of the scene set.
@@ -39,13 +43,18 @@ impl Case {
         self
     }
 
-    /// The same with the flags that were given to `bench`. A flag that the measurement sets itself stays as it is; the
-    /// plain loop and the protocol without actors, which others are compared with, take none.
+    /// The same as a yardstick.
+    pub(super) fn yardstick(self) -> Self {
+        Case { is_yardstick: true, ..self }
+    }
+
+    /// The same with the flags that were given to `bench`. A flag that the measurement sets itself stays as it is;
+    /// yardsticks take none.
     fn with_given(mut self, common: &Common) -> Self {
         for set in &common.sets {
             self.scene.extend(["--set".to_owned(), set.clone()]);
         }
-        let is_yardstick = self.how.iter().any(|flag| ["sequential", "loop"].contains(&flag.as_str()));
+        let is_yardstick = self.is_yardstick;
         for (flag, value) in common.flags().into_iter().filter(|_| !is_yardstick) {
             if !self.how.contains(&flag) {
                 self.how.extend([flag, value]);
@@ -71,16 +80,11 @@ fn texts(list: &[&str]) -> Vec<String> {
     list.iter().map(ToString::to_string).collect()
 }
 
-/// Flags for one process per body on `cores` cores.
-pub(super) fn timewarp(cores: u32) -> [String; 4] {
-    ["--regions", "bodies", "--cores", &cores.to_string()].map(ToOwned::to_owned)
-}
-
 /// What the repetitions of a case came to.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     pub case: Case,
-    /// Wall time without starting and stopping actors, seconds; in virtual time for projections.
+    /// Wall time without starting and stopping, seconds; in virtual time for projections.
     pub run_s: Spread,
     pub cpu_s: Spread,
     /// Processor time of the cores alone, seconds.
@@ -90,6 +94,8 @@ pub(super) struct Measured {
     /// Times in the order of the repetitions, to be compared with those of another case.
     pub runs: Vec<f64>,
     pub peak_rss_bytes: f64,
+    /// What a body added to the memory of the process, at most.
+    pub rss_bytes_per_body: f64,
     pub energy_drift: f64,
     pub max_overlap_m: f64,
     /// Ticks committed, as a share of those computed; nothing without Time Warp.
@@ -113,6 +119,7 @@ impl Measured {
             start_stop_s: Spread::default(),
             runs: Vec::new(),
             peak_rss_bytes: 0.0,
+            rss_bytes_per_body: 0.0,
             energy_drift: 0.0,
             max_overlap_m: 0.0,
             efficiency: None,
@@ -130,6 +137,7 @@ impl Measured {
         self.busy_s.add(told.busy_s);
         self.start_stop_s.add(told.start_stop_s);
         self.peak_rss_bytes = told.number("peak_rss_bytes").max(self.peak_rss_bytes);
+        self.rss_bytes_per_body = told.number("rss_bytes_per_body").max(self.rss_bytes_per_body);
         self.energy_drift = told.number("energy_drift");
         self.max_overlap_m = told.number("max_overlap_m");
         self.efficiency = told.efficiency;
@@ -170,9 +178,12 @@ impl Told {
     fn new(all: Value) -> Self {
         let (speculation, processes, projection) =
             (&all["speculation"], &all["processes"], &all["projection"]);
-        let start_stop_s =
-            if projection.is_object() { &projection["start_s"] } else { &speculation["start_stop_s"] };
-        let start_stop_s = start_stop_s.as_f64().unwrap_or(f64::NAN);
+        // Actors tell it as statistics of speculation, regions and stores as processes.
+        let start_stop_s = match projection.is_object() {
+            true => projection["start_s"].as_f64(),
+            false => [speculation, processes].into_iter().find_map(|part| part["start_stop_s"].as_f64()),
+        };
+        let start_stop_s = start_stop_s.unwrap_or(f64::NAN);
         let wall_s = all["wall_s"].as_f64().unwrap_or(f64::NAN);
         let apart_s = if start_stop_s.is_finite() { start_stop_s } else { 0.0 };
         let cores = speculation["cores"].as_array();
@@ -225,6 +236,7 @@ impl Told {
             plain(self.number("cpu_s")),
             plain(self.busy_s),
             plain(self.number("peak_rss_bytes")),
+            plain(self.number("rss_bytes_per_body")),
             plain(self.number("contacts")),
             plain(self.number("max_overlap_m")),
             plain(self.number("energy_drift")),
@@ -257,6 +269,7 @@ fn columns() -> Vec<String> {
         "cpu_s",
         "busy_s",
         "peak_rss_bytes",
+        "rss_bytes_per_body",
         "contacts",
         "max_overlap_m",
         "energy_drift",

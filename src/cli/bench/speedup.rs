@@ -52,6 +52,7 @@ pub(super) fn measure(
     arguments: &Arguments,
     common: &Common,
 ) -> Result<Vec<Section>, Failure> {
+    common.refuse_overlap()?;
     let named: Vec<&str> = arguments.scenarios.iter().map(String::as_str).collect();
     let scenarios = if named.is_empty() { vec!["parallel", "cylinders", "bouncing"] } else { named };
     let chosen = common.chosen_executor();
@@ -113,8 +114,8 @@ fn one(
 fn words(base: &Case, plain: &Measured, ladder: &Ladder, repeat: u32) -> Vec<String> {
     vec![
         format!(
-            "Median of {repeat} interleaved runs; +- is half the distance from least to greatest. Start and stop of \
-             actors are not counted. Every run came to the digest {}. Command: {} --cores N.",
+            "Median of {repeat} interleaved runs; +- is half the distance from least to greatest. Start and stop \
+             are not counted. Every run came to the digest {}. Command: {} --cores N.",
             plain.digest,
             base.command()
         ),

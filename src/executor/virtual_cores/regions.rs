@@ -108,7 +108,7 @@ pub(crate) fn run(
         let regions = own.map(make).collect();
         let rule = (rule, window_ticks(job));
         let mut worker = Worker::new(world, me, regions, rule, view, &thread_of, &neighbours);
-        worker.are_asked_for = are_asked_for(job);
+        worker.are_asked_for = are_asked_for(job.tuning);
         workers.push(worker);
         let nanos = machine.clock.lap();
         machine.busy += nanos;
