@@ -3,6 +3,7 @@
 mod actor_system;
 pub mod adversarial_schedule;
 pub(crate) mod arbiters;
+pub(crate) mod epoch;
 pub(crate) mod lockstep;
 pub mod overlap;
 pub(crate) mod region_chaos;

@@ -9,7 +9,7 @@ use crate::base::frame::Frame;
 use crate::base::stop::Stop;
 use crate::base::time::Tick;
 use crate::executor::adversarial_schedule::stir;
-use crate::executor::regions::{Ending, RegionsRun, end, whole};
+use crate::executor::epoch::{Ending, RegionsRun, end, whole};
 use crate::executor::sync_rule::{SyncRule, are_past, global_virtual_time};
 use crate::physics::World;
 use crate::store::{Cut, FramePart, Message, Partition, Region, RegionFault};

@@ -19,7 +19,7 @@ use crate::store::lattice::Lattice;
 const LARGE: f64 = 4.0;
 /// Cells per body, at most. Not tuned.
 const CELLS_PER_BODY: usize = 4;
-/// Bodies whose positions decide how far cells reach, and one in so many of them that is left out at each end. Not tuned.
+/// Bodies of a sample that decides how far cells reach, and one in so many of them that is left out at each end. Not tuned.
 const SAMPLE: usize = 4096;
 const OUTLIERS: usize = 24;
 /// Ticks for which pairs that are not balls are examined at once; then again. Not tuned.

@@ -143,7 +143,7 @@ fn only_a_recording_takes_the_place_of_a_recording() {
     refused(&sandbox, &["export", "b.anr", "--out", "a.csv"], &["--out: cannot create a.csv", what]);
     refused(&sandbox, &["scene", "stack", "--out", "a.toml"], &["--out: cannot create a.toml", what]);
     refused(&sandbox, &["render", "b.anr", "--out", "a.png"], &["--out: cannot create a.png", what]);
-    // A recording may go where one was; who loses its name while it is written says so.
+    // A recording may go where one was; the run that loses its name while it writes says so.
     let running = sandbox.start(&["run", "stack", "--seconds", "1e5", "--record", "c.anr", "--quiet"]);
     until_frames(&sandbox, "c.anr");
     fs::rename(sandbox.path("b.anr"), sandbox.path("c.anr")).unwrap();

@@ -12,9 +12,8 @@ use crate::base::frame::Frame;
 use crate::base::stop::Stop;
 use crate::base::time::Tick;
 use crate::executor::Job;
-use crate::executor::regions::{
-    Ending, RegionsRun, Shared, SyncRule, Turn, Worker, are_asked_for, end, threads_of, whole, window_ticks,
-};
+use crate::executor::epoch::{Ending, RegionsRun, end, whole};
+use crate::executor::regions::{Shared, SyncRule, Turn, Worker, are_asked_for, threads_of, window_ticks};
 use crate::physics::World;
 use crate::store::{Cut, FramePart, Message, Partition, Region};
 

@@ -234,6 +234,7 @@ impl RegionFamily {
     }
 
     /// Places and velocities, in m and m/s. The border is in the middle.
+    // Long: one layout after the other.
     fn balls(&self, random: &mut Draw) -> Vec<(Vec3, Vec3)> {
         let count = self.bodies as usize;
         let middle = Vec3::new(0.5 * CELLS as f64 * WIDTH_M, 0.5 * WIDTH_M, 0.5 * WIDTH_M);
