@@ -261,16 +261,15 @@ impl<'w> Store<'w> {
                 self.find_due(tick);
             }
             Gear::Heap(gear) => {
-                gear.find(world, tick, &mut self.counts);
-                let (pairs, all) = gear.contacts();
-                self.counted.0 += all;
                 let most = touching_max(self.flights.len());
-                let crowd = gear.cut_pairs().or_else(|| (pairs > most as u64).then(|| gear.pairs()));
-                if let Some(pairs) = crowd {
-                    let pairs = pairs.iter().copied().take(most + 1);
-                    return Err(StoreError::Crowded(Crowd::of_pairs(world, pairs)));
-                }
-                return Ok(());
+                let found = gear.find(world, tick, &mut self.counts).and_then(|()| {
+                    let (pairs, all) = gear.contacts();
+                    self.counted.0 += all;
+                    if pairs > most as u64 { Err(gear.pairs()) } else { Ok(()) }
+                });
+                return found.map_err(|pairs| {
+                    StoreError::Crowded(Crowd::of_pairs(world, pairs.into_iter().take(most + 1)))
+                });
             }
         }
         self.check_crowd()?;

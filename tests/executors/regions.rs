@@ -226,7 +226,7 @@ fn one_store_takes_over_a_heap() {
 #[test]
 fn heaps_stay_in_their_regions() {
     for (scenario, bodies, seconds) in
-        [("cylinders", 200, 1.0), ("bowl", 300, 1.2), ("pyramid", 55, 0.3), ("stack", 24, 0.4)]
+        [("cylinders", 200, 1.0), ("bowl", 300, 1.2), ("pyramid", 91, 0.3), ("stack", 24, 0.4)]
     {
         let request = Request { bodies: Some(bodies), seconds: Some(seconds), ..Request::default() };
         let scene = build(scenario, &request).expect("the scenario is valid");

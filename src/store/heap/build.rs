@@ -10,7 +10,7 @@ use crate::base::math::Vec3;
 use crate::base::parallel;
 use crate::base::time::Tick;
 use crate::physics::World;
-use crate::physics::collision::crowd::near_balls_max;
+use crate::physics::collision::crowd::{near_balls_max, touching_max};
 use crate::physics::collision::kernels::Placed;
 use crate::store::heap::HeapGear;
 use crate::store::heap::part::{Known, NONE, NearStatic, Part, Place, STATIC, SlotFlight, slices};
@@ -111,8 +111,9 @@ fn bounds(numbers: &mut [f64]) -> (f64, f64) {
 }
 
 impl HeapGear {
-    /// Makes a new list at `tick`, at which all places are.
-    pub(super) fn make_list(&mut self, world: &World, tick: Tick) {
+    /// Makes a new list at `tick`, at which all places are. Fails, with pairs that are near at that tick, if they are too
+    /// many.
+    pub(super) fn make_list(&mut self, world: &World, tick: Tick) -> Result<(), Vec<(u32, u32)>> {
         self.adapt(tick);
         self.made = tick;
         self.is_off = false;
@@ -121,15 +122,39 @@ impl HeapGear {
         self.sort();
         self.cut();
         self.move_balls();
-        let former = std::mem::take(&mut self.former);
         let mut parts = std::mem::take(&mut self.parts);
+        self.find_pairs(world, &mut parts);
+        if parts.iter().any(|part| part.is_cut) {
+            // Too many come near each other; fewer may be near at this tick alone.
+            (self.horizon, self.skin_m) = (0, 0.0);
+            self.find_pairs(world, &mut parts);
+            if parts.iter().any(|part| part.is_cut) {
+                return Err(self.bodies_of(&parts));
+            }
+        }
+        let former = std::mem::take(&mut self.former);
         let gear = &*self;
         parallel::par_parts(parts.iter_mut(), |part| {
-            gear.lanes.run(NearPairs { gear, world, part });
             gear.recall(part, &former);
             gear.near_statics(world, part, &former);
         });
         (self.parts, self.former) = (parts, former);
+        Ok(())
+    }
+
+    /// The pairs of a list that was cut short.
+    fn bodies_of(&self, parts: &[Part]) -> Vec<(u32, u32)> {
+        let body = |slot: &u32| self.columns.body[*slot as usize];
+        let pairs = parts.iter().flat_map(|part| part.a.iter().zip(&part.b));
+        let mut pairs: Vec<(u32, u32)> = pairs.map(|(a, b)| (body(a), body(b))).collect();
+        pairs.retain(|(a, _)| *a != NONE);
+        pairs.sort_unstable();
+        pairs
+    }
+
+    /// Lists the pairs of balls that come near each other.
+    fn find_pairs(&self, world: &World, parts: &mut [Part]) {
+        parallel::par_parts(parts.iter_mut(), |part| self.lanes.run(NearPairs { gear: self, world, part }));
     }
 
     /// Chooses skin and horizon of the next list by how the last one did: it should end with its horizon.
@@ -460,9 +485,11 @@ impl Work for NearPairs<'_> {
         part.b.clear();
         part.radii_m.clear();
         part.is_cut = false;
+        let (bodies_in_all, parts) = (gear.flights.len(), gear.ends.len());
+        let most = (near_balls_max(bodies_in_all) / parts).max(touching_max(bodies_in_all));
         let (mut runs, mut last) = (Runs::default(), usize::MAX);
         for slot in own..end {
-            if part.a.len() >= near_balls_max(gear.flights.len()) {
+            if part.a.len() > most {
                 part.is_cut = true;
                 return;
             }

@@ -164,10 +164,11 @@ impl HeapGear {
         }
     }
 
-    /// Finds what touches at `tick`, which follows the tick that was solved last.
-    pub fn find(&mut self, world: &World, tick: Tick, counts: &mut Counts) {
+    /// Finds what touches at `tick`, which follows the tick that was solved last. Fails, with pairs that are near, if they
+    /// are too many.
+    pub fn find(&mut self, world: &World, tick: Tick, counts: &mut Counts) -> Result<(), Vec<(u32, u32)>> {
         if self.is_off || tick > self.made + self.horizon {
-            self.make_list(world, tick);
+            self.make_list(world, tick)?;
             self.take_inertias(world);
             self.import(world);
         }
@@ -184,6 +185,7 @@ impl HeapGear {
             counts.contact_ticks += part.counts.pairs + part.counts.at_statics;
             counts.max_overlap_m = counts.max_overlap_m.max(part.counts.max_overlap_m);
         }
+        Ok(())
     }
 
     /// Number of contacts at this tick: of pairs of balls, and all.
@@ -191,18 +193,6 @@ impl HeapGear {
         let pairs = self.parts.iter().map(|part| part.counts.pairs).sum();
         let at_statics: u64 = self.parts.iter().map(|part| part.counts.at_statics).sum();
         (pairs, pairs + at_statics)
-    }
-
-    /// Pairs of a list that was cut short.
-    pub fn cut_pairs(&self) -> Option<Vec<(u32, u32)>> {
-        self.parts.iter().any(|part| part.is_cut).then(|| {
-            let body = |slot: &u32| self.columns.body[*slot as usize];
-            let pairs = self.parts.iter().flat_map(|part| part.a.iter().zip(&part.b));
-            let mut pairs: Vec<(u32, u32)> = pairs.map(|(a, b)| (body(a), body(b))).collect();
-            pairs.retain(|(a, _)| *a != NONE);
-            pairs.sort_unstable();
-            pairs
-        })
     }
 
     /// The pairs of balls in contact at this tick, in order.
