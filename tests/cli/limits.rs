@@ -164,7 +164,7 @@ fn bodies_that_start_in_one_place_are_refused() {
 #[test]
 fn bodies_that_meet_in_one_place_end_the_run() {
     let sandbox = Sandbox::new();
-    const BALLS: usize = 1_700;
+    const BALLS: usize = 4_200;
     // From a sphere to its centre, where all of them are at tick 10.
     let inwards = |at: f64| {
         let y = 1.0 - 2.0 * at / BALLS as f64;
@@ -187,7 +187,7 @@ fn bodies_that_meet_in_one_place_end_the_run() {
         let ended = within(6 << 10, &sandbox, &[&["run", "a.json"], options].concat());
         let told = [
             "error: at tick 10 body ",
-            " and others are in one place: 11",
+            " and others are in one place: 12",
             " pairs touch, and there are more",
         ];
         let is_right = ended.code == Some(1) && told.iter().all(|part| ended.stderr.contains(part));

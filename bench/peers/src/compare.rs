@@ -264,8 +264,9 @@ impl Comparison<'_> {
         std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let mut csv =
             "scene,bodies,simulated_s,engine,threads,frames_per_s,repetition,wall_s_per_simulated_s,\
-                       energy_drift,max_overlap_m,tick_s\n"
+                       energy_drift,max_overlap_m,tick_s,commit,machine\n"
                 .to_owned();
+        let (commit, machine) = (commit(), machine());
         for (entry, contenders) in results {
             for contender in contenders {
                 let Contender { engine, threads, frames, energy_drift, max_overlap_m, .. } = contender;
