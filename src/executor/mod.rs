@@ -167,13 +167,7 @@ impl Simulation {
             cores: None,
             tuning: Tuning::default(),
             chaos_seed: 0,
-            template: Scene {
-                bodies: Vec::new(),
-                statics: Vec::new(),
-                joints: Vec::new(),
-                parts: Vec::new(),
-                ..scene.clone()
-            },
+            template: scene.without_objects(),
             inputs: None,
             tracer: None,
             overlap: OverlapSettings::default(),

@@ -28,8 +28,10 @@ use crate::store::{Cut, DENSE, FramePart, Message, Partition, Region, RegionFaul
 /// How far regions run ahead of global virtual time if nothing else is asked for, ticks. Measured on a prototype: 16, 64 and 256 made no difference
 /// on a quiet machine, and 16 kept most on a busy one.
 const WINDOW_TICKS: Tick = 16;
-/// Frames that may be committed and not yet taken before regions wait. Not tuned.
-const FRAMES_AHEAD: u64 = 64;
+/// Regions wait while so many states of bodies, in at least and at most so many frames, are under way to where frames are
+/// taken: frames take more memory than all else. Not tuned.
+const STATES_AHEAD: usize = 1 << 17;
+const FRAMES_AHEAD: (u64, u64) = (2, 64);
 /// Regions end, and one store goes on, if they compute more than so many times the ticks that they commit. Not tuned.
 const WASTE: u64 = 4;
 /// Ticks after which a thread looks again whether regions still suit the scene. Not tuned.
@@ -436,7 +438,9 @@ impl<'a, 'w> Worker<'a, 'w> {
     /// The region with the lowest local virtual time that may go on.
     fn next(&self) -> Option<usize> {
         let last = self.world.time.last_tick;
-        let frame_limit = (self.shared.taken.load(Relaxed) + FRAMES_AHEAD)
+        let frames_ahead = (STATES_AHEAD / self.world.bodies.len().max(1)) as u64;
+        let frames_ahead = frames_ahead.clamp(FRAMES_AHEAD.0, FRAMES_AHEAD.1);
+        let frame_limit = (self.shared.taken.load(Relaxed) + frames_ahead)
             .saturating_mul(u64::from(self.world.time.ticks_per_frame));
         let are_done = |region: &Region| {
             let near = self.neighbours[region.me as usize];

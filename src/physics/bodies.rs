@@ -19,7 +19,10 @@ pub struct Bodies {
 impl Bodies {
     /// The bodies of a scene, in any order.
     pub fn new(mut scene: Vec<BodyDef>) -> Self {
-        scene.sort_by_key(|body| body.id);
+        // Sorting would take half as much memory again, and most scenes are in order.
+        if !scene.is_sorted_by_key(|body| body.id) {
+            scene.sort_by_key(|body| body.id);
+        }
         Bodies { scene, late: boxcar::Vec::new() }
     }
 

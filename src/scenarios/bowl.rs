@@ -26,6 +26,7 @@ pub(super) fn build(settings: &Settings) -> Result<Scene, SceneError> {
     scene.materials.insert("ball".to_owned(), material(0.3, 0.0));
     scene.materials.insert("bowl".to_owned(), material(0.3, 0.0));
     let mut random = SplitMix64::new(settings.seed);
+    scene.bodies.reserve_exact(settings.bodies as usize);
     for index in 0..settings.bodies as usize {
         let (x, z) = (index % BALLS_PER_SIDE, (index / BALLS_PER_SIDE) % BALLS_PER_SIDE);
         let layer = index / (BALLS_PER_SIDE * BALLS_PER_SIDE);

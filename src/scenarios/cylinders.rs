@@ -34,6 +34,7 @@ pub(super) fn build(settings: &Settings) -> Result<Scene, SceneError> {
         scene.statics.push(cylinder);
     }
     let mut random = SplitMix64::new(settings.seed);
+    scene.bodies.reserve_exact(bodies);
     for index in 0..bodies {
         let (x, z) = (index % balls_along_x, (index / balls_along_x) % BALLS_ALONG_Z);
         let layer = index / (balls_along_x * BALLS_ALONG_Z);

@@ -67,6 +67,7 @@ impl ElasticBox {
         scene.statics = closed_box(half);
         let mut random = SplitMix64::new(seed);
         let [nx, ny, _] = self.cells;
+        scene.bodies.reserve_exact(bodies);
         for cell in self.choose_cells(bodies, &mut random) {
             let cell = [cell % nx, (cell / nx) % ny, cell / (nx * ny)];
             let mut position = [0.0; 3];

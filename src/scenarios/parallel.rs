@@ -15,6 +15,7 @@ pub(super) fn build(settings: &Settings) -> Result<Scene, SceneError> {
     let per_line = bodies / 2;
     let mut scene = Scene { gravity: WEIGHTLESS, ..Scene::default() };
     scene.materials.insert("ball".to_owned(), material(0.0, 0.0));
+    scene.bodies.reserve_exact(bodies);
     for index in 0..bodies {
         let (side, column) = if index < per_line { (-1.0, index) } else { (1.0, index - per_line) };
         let position = [centred(column, per_line, PITCH_M), 0.0, side * LINE_Z_M];

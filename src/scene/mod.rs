@@ -241,6 +241,25 @@ impl Scene {
         }
     }
 
+    /// The same settings and materials, with nothing in it; nothing else is copied.
+    pub(crate) fn without_objects(&self) -> Scene {
+        Scene {
+            name: self.name.clone(),
+            seconds: self.seconds,
+            ticks_per_second: self.ticks_per_second,
+            ticks_per_frame: self.ticks_per_frame,
+            gravity: self.gravity,
+            seed: self.seed,
+            response: self.response,
+            materials: self.materials.clone(),
+            statics: Vec::new(),
+            bodies: Vec::new(),
+            joints: Vec::new(),
+            parts: Vec::new(),
+            group: self.group,
+        }
+    }
+
     /// The id of the body at `index` of the list.
     pub fn body_id(&self, index: usize) -> crate::base::ids::BodyId {
         crate::base::ids::BodyId(self.bodies[index].id.unwrap_or(index as u32))
