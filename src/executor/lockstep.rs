@@ -87,9 +87,7 @@ fn run_timed(
                 let any = region_chaos::partition(world, &cut, wanted.min(REGIONS_MAX), &mut random);
                 if has_large(world, &any) { Err(OneStore::LargeBody) } else { Ok(any) }
             }
-            Drive::Threads(_) | Drive::Virtual(..) => {
-                partition(world, &cut, wanted, regions::are_asked_for(job.tuning))
-            }
+            Drive::Threads(_) | Drive::Virtual(..) => partition(world, &cut, wanted, job.tuning),
         };
         let cuts = match cuts {
             Ok(cuts) => cuts,
@@ -99,7 +97,7 @@ fn run_timed(
             }
         };
         let run = match drive {
-            Drive::Threads(rule) => regions::run(job, &cut, &cuts, rule, cores, sink)?,
+            Drive::Threads(rule) => regions::run(job, cut, &cuts, rule, cores, sink)?,
             Drive::Virtual(rule, machine) => {
                 virtual_cores::run_regions(job, &cut, &cuts, rule, machine, sink)
             }
@@ -175,7 +173,7 @@ pub(super) fn region_count(world: &World, tuning: &Tuning, has_inputs: bool, wan
     if without_regions(world, tuning, has_inputs, wanted).is_some() {
         return 1;
     }
-    partition(world, &Cut::start(world), wanted, regions::are_asked_for(tuning)).map_or(1, |it| it.regions)
+    partition(world, &Cut::start(world), wanted, tuning).map_or(1, |it| it.regions)
 }
 
 /// Why a run has no regions, whatever its scene looks like.
@@ -190,8 +188,14 @@ fn without_regions(world: &World, tuning: &Tuning, has_inputs: bool, wanted: usi
 }
 
 /// Regions for a scene, if it is thin, or if they were asked for; else why there are none.
-fn partition(world: &World, cut: &Cut, wanted: usize, is_asked_for: bool) -> Result<Partition, OneStore> {
-    let wanted = wanted.min(REGIONS_MAX);
+fn partition(world: &World, cut: &Cut, wanted: usize, tuning: &Tuning) -> Result<Partition, OneStore> {
+    let is_asked_for = regions::are_asked_for(tuning);
+    let sensible =
+        if is_asked_for { REGIONS_MAX } else { world.bodies.len() / tuning.region_bodies.max(1) as usize };
+    let wanted = wanted.min(REGIONS_MAX).min(sensible);
+    if wanted < 2 {
+        return Err(OneStore::FewBodies);
+    }
     let cells = |widths| Partition::bisected(world, &cut.flights, cut.tick, wanted, widths);
     let mut partition = cells(1.0);
     let widths = |reaches: f64| reaches * partition.reach_m / partition.scale.lattice.width_m();

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::base::frame::Frame;
@@ -164,7 +164,7 @@ impl Drop for EndsAll<'_> {
 /// Runs regions from a cut to the end of the run, or to where they are stuck.
 pub(crate) fn run(
     job: Job,
-    cut: &Cut,
+    cut: Cut,
     partition: &Partition,
     rule: SyncRule,
     threads: usize,
@@ -178,9 +178,12 @@ pub(crate) fn run(
     let thread_of = threads_of(count, threads);
     let neighbours = partition.neighbours();
     let mut is_stopped = false;
+    // Once all regions are built, nothing holds it.
+    let cut = Arc::new(cut);
     let results = std::thread::scope(|scope| {
         let mut handles = Vec::new();
         for me in 0..threads {
+            let cut = cut.clone();
             let (shared, thread_of, neighbours) = (&shared, &thread_of, &neighbours);
             let work = move || {
                 let _ends_all = EndsAll(shared);
@@ -188,6 +191,7 @@ pub(crate) fn run(
                 let make =
                     |region| Region::new(world, &cut.flights, &cut.caches, partition, region as u8, cut.tick);
                 let regions = own.map(make).collect();
+                drop(cut);
                 let built = Instant::now();
                 let mut worker =
                     Worker::new(world, me, regions, (rule, window_ticks), shared, thread_of, neighbours);
@@ -203,6 +207,7 @@ pub(crate) fn run(
                 }
             }
         }
+        drop(cut);
         is_stopped = take_frames(world, &shared, threads, count, stop, sink);
         let done = Instant::now();
         let (mut results, mut ticks) = (Vec::new(), Duration::MAX);

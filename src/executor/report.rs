@@ -41,6 +41,8 @@ pub enum OneStore {
     Inputs,
     /// A gear was chosen.
     Gear,
+    /// There are too few bodies for two regions, and no number of regions was asked for.
+    FewBodies,
     /// The scene is dense, and no number of regions was asked for.
     Dense,
     /// A body is larger than the cells of regions are made for.
@@ -55,6 +57,7 @@ impl OneStore {
             OneStore::NoBodies => "there are no bodies",
             OneStore::Inputs => "there are inputs, which regions do not take",
             OneStore::Gear => "a gear was chosen, and gears are those of one store",
+            OneStore::FewBodies => "there are few bodies",
             OneStore::Dense => "the scene is dense",
             OneStore::LargeBody => "a body is more than four times as large as the median",
         }

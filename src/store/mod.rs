@@ -46,8 +46,9 @@ use crate::store::response::{Found, PairKey, Response};
 pub(crate) const DENSE: u64 = 24;
 /// ... and that for flying bodies if fewer than one in this many does. Not tuned.
 const THIN: u64 = 64;
-/// Ticks over which contacts are counted before a store changes gear. Not tuned.
-const COUNTED_TICKS: u64 = 32;
+/// Ticks over which contacts are counted before a store takes the gear for touching bodies, and that for flying ones. The
+/// former is the cheaper mistake. Not tuned.
+const COUNTED_TICKS: (u64, u64) = (4, 32);
 
 /// Ticks between two changes under [`GearChoice::Alternate`]. Not tuned.
 const ALTERNATE_TICKS: Tick = 5;
@@ -160,9 +161,9 @@ impl<'w> Store<'w> {
         };
         store.gear = store.make_gear(
             match choice {
-                GearChoice::Calendar => GearKind::Calendar,
+                GearChoice::Auto | GearChoice::Calendar => GearKind::Calendar,
                 GearChoice::Near => GearKind::Near,
-                GearChoice::Auto | GearChoice::Heap | GearChoice::Alternate => GearKind::Heap,
+                GearChoice::Heap | GearChoice::Alternate => GearKind::Heap,
             },
             tick,
         );
@@ -419,7 +420,8 @@ impl<'w> Store<'w> {
     fn suit_contacts(&mut self, tick: Tick) {
         let (contacts, since) = self.counted;
         let ticks = tick - since;
-        if ticks < COUNTED_TICKS {
+        let enough = if self.gear.kind() == GearKind::Calendar { COUNTED_TICKS.0 } else { COUNTED_TICKS.1 };
+        if ticks < enough {
             return;
         }
         self.counted = (0, tick);

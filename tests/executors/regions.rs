@@ -14,7 +14,7 @@ use crate::random_scenes::{self, KINDS, Random};
 /// A run with as many regions; 0: as many as suit.
 fn run(scene: &Scene, sync: SyncMode, cores: usize, regions: u32, seed: u64) -> Report {
     let regions = if regions == 0 { Regions::Auto } else { Regions::Count(regions) };
-    let tuning = Tuning { regions, ..Tuning::default() };
+    let tuning = Tuning { regions, region_bodies: 1, ..Tuning::default() };
     let simulation =
         Simulation::new(scene).expect("the scene is valid").sync(sync).cores(cores).tuning(tuning);
     simulation.chaos_seed(seed).run(|_| ControlFlow::Continue(())).expect("the run finishes")

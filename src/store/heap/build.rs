@@ -103,9 +103,10 @@ impl Cells {
 
 /// The least and greatest of most of some numbers, and a bit more.
 fn bounds(numbers: &mut [f64]) -> (f64, f64) {
-    numbers.sort_unstable_by(f64::total_cmp);
     let left_out = if numbers.len() >= SAMPLE { OUTLIERS } else { 0 };
-    let (low, high) = (numbers[left_out], numbers[numbers.len() - 1 - left_out]);
+    let last = numbers.len() - 1 - left_out;
+    let low = *numbers.select_nth_unstable_by(left_out, f64::total_cmp).1;
+    let high = *numbers.select_nth_unstable_by(last, f64::total_cmp).1;
     let wider = WIDER * (high - low);
     (low - wider, high + wider)
 }
