@@ -12,6 +12,8 @@ pub(crate) struct Calendar<T> {
     ring: Vec<Vec<T>>,
     later: Vec<(Tick, T)>,
     now: Tick,
+    /// Number of entries.
+    count: usize,
 }
 
 impl<T> Calendar<T> {
@@ -19,7 +21,12 @@ impl<T> Calendar<T> {
     pub fn new(now: Tick, last: Tick) -> Self {
         // Half of the lists are enough for all ticks of a short run.
         let lists = (2 * (last.saturating_sub(now) + 2)).min(RING_MAX as Tick).next_power_of_two();
-        Calendar { ring: (0..lists).map(|_| Vec::new()).collect(), later: Vec::new(), now }
+        Calendar { ring: (0..lists).map(|_| Vec::new()).collect(), later: Vec::new(), now, count: 0 }
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.count
     }
 
     fn lists(&self) -> Tick {
@@ -44,6 +51,7 @@ impl<T> Calendar<T> {
     #[inline]
     pub fn put(&mut self, tick: Tick, entry: T) {
         debug_assert!(tick >= self.now, "tick {tick} is over at {}", self.now);
+        self.count += 1;
         if tick < self.now + self.lists() {
             let at = self.at(tick);
             self.ring[at].push(entry);
@@ -56,6 +64,7 @@ impl<T> Calendar<T> {
     pub fn advance(&mut self, tick: Tick) {
         for over in self.now..tick.min(self.now + self.lists()) {
             let at = self.at(over);
+            self.count -= self.ring[at].len();
             self.ring[at].clear();
         }
         // Every entry is moved once, when its tick comes into the ring; half a ring ahead at the least.
@@ -63,6 +72,7 @@ impl<T> Calendar<T> {
         let is_due = tick / half != self.now / half;
         self.now = tick;
         if is_due && !self.later.is_empty() {
+            self.count -= self.later.len();
             for (tick, entry) in std::mem::take(&mut self.later) {
                 self.put(tick, entry);
             }

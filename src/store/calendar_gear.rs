@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::base::math::Vec3;
 use crate::base::time::Tick;
+use crate::physics::collision::crowd::near_balls_max;
 use crate::physics::{World, first_static_touch, first_touch};
 use crate::store::calendar::Calendar;
 use crate::store::cells::{Cells, NONE};
@@ -88,6 +89,8 @@ pub(crate) struct CalendarGear {
     due_touches: Vec<Touch>,
     /// Of which cells the bodies are predicted; all if there is nothing.
     pub ownership: Option<Ownership>,
+    /// Whether so much would be in the calendar that something was left out. From then on the gear is of no use.
+    pub is_full: bool,
 }
 
 /// The cells of one region among several.
@@ -138,6 +141,7 @@ impl CalendarGear {
             due_crossings: Vec::new(),
             due_touches: Vec::new(),
             ownership,
+            is_full: false,
         };
         for body in &present {
             gear.cells.enter(*body, lattice.cell(flights.hot(*body).position_at(world, now)));
@@ -346,7 +350,7 @@ impl CalendarGear {
         counts: &impl Fn(u32) -> bool,
     ) {
         let mut other = self.cells.first(cell);
-        if other == NONE {
+        if other == NONE || self.is_full {
             return;
         }
         let own = flights.hot(body);
@@ -367,7 +371,8 @@ impl CalendarGear {
     fn propose(&mut self, world: &World, flights: &Flights, one: u32, other: u32, from: Tick) {
         let (a, b) = (one.min(other), one.max(other));
         let last = world.time.last_tick;
-        if from > last {
+        self.is_full |= self.touches.len() >= near_balls_max(self.radii.len());
+        if from > last || self.is_full {
             return;
         }
         let (def_a, def_b) = (&world.bodies[a as usize], &world.bodies[b as usize]);

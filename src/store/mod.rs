@@ -176,7 +176,12 @@ impl<'w> Store<'w> {
         match kind {
             GearKind::Calendar => {
                 let scale = Scale::of(world, flights, tick, 1.0);
-                Gear::Calendar(Box::new(CalendarGear::new(world, flights, scale, None, tick)))
+                let gear = CalendarGear::new(world, flights, scale, None, tick);
+                if gear.is_full {
+                    self.make_gear(GearKind::Heap, tick)
+                } else {
+                    Gear::Calendar(Box::new(gear))
+                }
             }
             GearKind::Heap if HeapGear::suits(world) => {
                 let caches = tick.checked_sub(1).map_or(&[][..], |before| self.response.caches_of(before));
@@ -255,12 +260,16 @@ impl<'w> Store<'w> {
     /// Finds everything that touches at `tick`, which has begun.
     pub fn find(&mut self, tick: Tick) -> Result<(), StoreError> {
         let world = self.world;
+        if let Gear::Calendar(gear) = &mut self.gear {
+            gear.due(world, &self.flights, tick, &mut self.due);
+            if gear.is_full {
+                self.change_gear(GearKind::Heap, tick);
+                self.begin(tick)?;
+            }
+        }
         match &mut self.gear {
             Gear::Near(gear) => gear.find(world, &self.flights, tick, &mut self.response.found),
-            Gear::Calendar(gear) => {
-                gear.due(world, &self.flights, tick, &mut self.due);
-                self.find_due(tick);
-            }
+            Gear::Calendar(_) => self.find_due(tick),
             Gear::Heap(gear) => {
                 let most = touching_max(self.flights.len());
                 let found = gear.find(world, tick, &mut self.counts).and_then(|()| {

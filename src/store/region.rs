@@ -298,6 +298,9 @@ impl<'w, const FAULTY: bool> Region<'w, FAULTY> {
         self.speaks.clear();
         self.changed.clear();
         self.cross(tick);
+        if self.gear.is_full {
+            self.stuck = Some(tick);
+        }
         if self.world.time.is_frame(tick) {
             let frame = self.frame(tick);
             self.log(tick).frame = Some(frame);

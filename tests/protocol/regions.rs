@@ -86,8 +86,7 @@ const NOT_NOTICED: &[&str] = &[
     "caches-not-undone",
     // Entries only propose where to look; the exact predicate decides.
     "stale-entry",
-    // No family has a set of bodies that no region knows whole.
-    "part-of-exchange-before",
+    // These need a late message about the tick before the first exchange.
     "parts-not-compared",
     "parts-not-sent-again",
     // These need a contact at the same tick with other numbers after a rollback.

@@ -12,7 +12,7 @@ use crate::physics::{BodyDef, World, touching};
 const TOUCHING_MAX: [(usize, usize); 2] = [(64, 1_000_000), (8, 8_000_000)];
 /// The same for pairs with bounding balls that come near each other, which thin shapes have many of.
 const NEAR_MAX: [(usize, usize); 2] = [(1024, 16_000_000), (16, 64_000_000)];
-/// The same for pairs of balls in a near list, as a multiple of those that may touch.
+/// The same for pairs in a near list of balls or in a calendar, as a multiple of those that may touch.
 const NEAR_BALLS_MAX: usize = 4;
 
 /// More pairs that touch at one tick than a run can have.
@@ -34,7 +34,7 @@ pub(crate) fn near_max(bodies: usize) -> usize {
     least(NEAR_MAX, bodies)
 }
 
-/// The most pairs of so many balls that a near list may have.
+/// The most pairs of so many bodies that a near list of balls or a calendar may have.
 pub(crate) fn near_balls_max(bodies: usize) -> usize {
     NEAR_BALLS_MAX * touching_max(bodies)
 }

@@ -11,9 +11,10 @@ use crate::verify::regions::check::Reference;
 use crate::verify::regions::state::{RegionModel, Setting};
 use crate::verify::toy_dynamics::mix;
 
-/// Radius of all balls, width of all cells, metres.
+/// Radius of all balls, width of cells, and that of narrow cells, metres.
 const RADIUS_M: f64 = 0.5;
 const WIDTH_M: f64 = 3.0;
+const NARROW_M: f64 = 1.25;
 /// Cells along x; there are four along the other axes. The lattice repeats itself.
 const CELLS: usize = 8;
 /// Ticks per second of all worlds.
@@ -37,6 +38,12 @@ pub enum Layout {
     /// One near the border, and two on their way to it that are turned aside by balls it does not know of: one that was to
     /// hit it then misses, and the other, which was to miss, hits it later.
     Deflect,
+    /// Two that overlap deeply where the neighbour knows nothing of them, and one of the neighbour's that is hit as soon as
+    /// they have been moved apart. Cells are narrow.
+    Deep,
+    /// In a row across the border, pressed against each other: they respond together, and no region knows all of them.
+    /// Cells are narrow.
+    Press,
 }
 
 /// Models of regions that differ only in their seeds.
@@ -157,6 +164,30 @@ pub const REGION_FAMILIES: &[RegionFamily] = &[
         seeds: &[0, 1, 2],
         ..WIDE
     },
+    RegionFamily {
+        name: "three balls, two of them in one place",
+        layout: Layout::Deep,
+        bodies: 3,
+        ticks: 4,
+        ..WIDE
+    },
+    RegionFamily {
+        name: "five balls pressed together",
+        layout: Layout::Press,
+        bodies: 5,
+        ticks: 3,
+        seeds: &[0, 1, 2],
+        ..WIDE
+    },
+    RegionFamily {
+        name: "five balls pressed together, conservative",
+        layout: Layout::Press,
+        bodies: 5,
+        ticks: 3,
+        rule: SyncRule::Conservative,
+        seeds: &[0, 1],
+        ..PLAIN
+    },
     RegionFamily { name: "two balls on a floor", layout: Layout::Floor, ticks: 4, ..WIDE },
     RegionFamily {
         name: "three balls on a floor",
@@ -193,8 +224,9 @@ impl RegionFamily {
     }
 
     fn partition(&self, world: &World) -> Partition {
-        let extent_m = Vec3::new((CELLS as f64 - 1.0) * WIDTH_M, 0.0, 0.0);
-        let lattice = Lattice::new(WIDTH_M, extent_m, 1 << 12);
+        let width_m = self.width_m();
+        let extent_m = Vec3::new((CELLS as f64 - 1.0) * width_m, 0.0, 0.0);
+        let lattice = Lattice::new(width_m, extent_m, 1 << 12);
         let owner = |cell: u32| {
             let [x, y, _] = lattice.position(cell);
             self.owners[y % self.owners.len()].as_bytes()[x % CELLS] - b'0'
@@ -202,6 +234,10 @@ impl RegionFamily {
         let owner: Vec<u8> = (0..lattice.len() as u32).map(owner).collect();
         let regions = owner.iter().max().map_or(1, |most| usize::from(*most) + 1);
         Partition::new(world, Scale { lattice, ordinary_m: RADIUS_M }, owner, regions)
+    }
+
+    fn width_m(&self) -> f64 {
+        if matches!(self.layout, Layout::Deep | Layout::Press) { NARROW_M } else { WIDTH_M }
     }
 
     fn scene(&self, seed: u64) -> Scene {
@@ -213,10 +249,18 @@ impl RegionFamily {
             ticks_per_second: TICKS_PER_S,
             ticks_per_frame: 1,
             gravity: [0.0, if is_floor { -9.81 } else { 0.0 }, 0.0],
-            response: ResponseSettings { iterations: 2, ..ResponseSettings::default() },
+            response: ResponseSettings {
+                iterations: 2,
+                correction: if self.layout == Layout::Deep { 1.0 } else { 0.5 },
+                ..ResponseSettings::default()
+            },
             ..Scene::default()
         };
-        let restitution = if is_floor { 0.3 } else { 1.0 };
+        let restitution = match self.layout {
+            Layout::Floor => 0.3,
+            Layout::Deep | Layout::Press => 0.0,
+            _ => 1.0,
+        };
         let material = Material { density: 1000.0, friction: 0.3, restitution, color: None };
         scene.materials.insert("ball".to_owned(), material);
         if is_floor {
@@ -237,7 +281,8 @@ impl RegionFamily {
     // Long: one layout after the other.
     fn balls(&self, random: &mut Draw) -> Vec<(Vec3, Vec3)> {
         let count = self.bodies as usize;
-        let middle = Vec3::new(0.5 * CELLS as f64 * WIDTH_M, 0.5 * WIDTH_M, 0.5 * WIDTH_M);
+        let width_m = self.width_m();
+        let middle = Vec3::new(0.5 * CELLS as f64 * width_m, 0.5 * width_m, 0.5 * width_m);
         let along = Vec3::x();
         match self.layout {
             Layout::Line | Layout::Visit => {
@@ -298,6 +343,24 @@ impl RegionFamily {
                     (at(2.95, 2.6), mps([-0.29, 0.0])),
                     (at(3.1, 3.75), mps([-0.29, -0.21])),
                 ]
+            }
+            Layout::Deep => {
+                let right = -width_m - random.range(0.01, 0.1);
+                let places = [right, right - random.range(0.05, 0.2), random.range(0.01, 0.05)];
+                // Those that press against each other are moved apart.
+                let speeds_mps = [0.0, random.range(0.5, 2.0), 0.0];
+                places.iter().zip(speeds_mps).map(|(x, v)| (middle + along * *x, along * v)).collect()
+            }
+            Layout::Press => {
+                let mut x = -0.5 * (count - 1) as f64 - random.range(0.0, 0.4);
+                let mut balls = Vec::new();
+                for at in 0..count {
+                    let inwards = if 2 * at < count { 1.0 } else { -1.0 };
+                    let aside = Vec3::new(0.0, random.range(-0.1, 0.1), random.range(-0.1, 0.1));
+                    balls.push((middle + along * x + aside, along * inwards * random.range(0.5, 4.0)));
+                    x += 2.0 * RADIUS_M + random.range(-0.02, 0.01);
+                }
+                balls
             }
             Layout::Floor => {
                 let mut x = random.range(-0.6, 0.2) - 0.6 * (count - 1) as f64;
