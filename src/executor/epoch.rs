@@ -78,19 +78,19 @@ pub(crate) fn end<const FAULTY: bool>(
 /// Puts the parts of a frame together.
 pub(super) fn whole(world: &World, tick: Tick, parts: Vec<FramePart>) -> Frame {
     let count = parts.iter().map(|part| part.bodies.len()).sum();
-    let all = parts.iter().flat_map(|part| &part.bodies);
+    let all = parts.iter().flat_map(|part| part.bodies.iter().zip(&part.states));
     if count != world.bodies.len() {
         // The model checker ends regions of which some have given their parts before.
-        let mut bodies: Vec<_> = all.map(|(_, id, state)| (*id, *state)).collect();
+        let mut bodies: Vec<_> = all.map(|(_, state)| *state).collect();
         bodies.sort_unstable_by_key(|(id, _)| *id);
         return Frame::new(&world.time, tick, bodies);
     }
     // Regions have no bodies that come or go: every body of the world is in one of them, at its index.
     let nowhere = (BodyId(0), BodyState::at_rest(Vec3::zeros()));
     let mut bodies = vec![nowhere; count];
-    for (body, id, state) in all {
+    for (body, state) in all {
         if let Some(place) = bodies.get_mut(*body as usize) {
-            *place = (*id, *state);
+            *place = *state;
         }
     }
     Frame::new(&world.time, tick, bodies)

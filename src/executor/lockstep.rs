@@ -119,23 +119,32 @@ fn run_timed(
     if summary.epochs == 0 {
         summary.one_store = without;
     }
-    let store = || run_store(job, cut, &tick_queue, &mut tally, sink);
+    let store = |is_built: &dyn Fn()| run_store(job, cut, &tick_queue, &mut tally, is_built, sink);
     let store_s = match drive {
-        Drive::Virtual(_, machine) => virtual_cores::lead(machine, store).map(|_| None)?,
+        Drive::Virtual(_, machine) => {
+            let is_built = || {
+                let machine = &mut *machine.borrow_mut();
+                machine.serial();
+                machine.begin_ticks(machine.now);
+            };
+            virtual_cores::lead(machine, || store(&is_built)).map(|_| None)?
+        }
         Drive::Threads(_) | Drive::Chaos { .. } => {
-            Team::start(cores, pin_briefly).map_err(RunError::no_thread)?.lead(store).map(Some)?
+            let team = Team::start(cores, pin_briefly).map_err(RunError::no_thread)?;
+            team.lead(|| store(&|| ())).map(Some)?
         }
     };
     *ticks_s = ticks_s.zip(store_s).map(|(all, more)| all + more);
     Ok((tally, summary))
 }
 
-/// Runs all bodies in one store, from a cut on. Returns the wall time of its ticks, seconds.
+/// Runs all bodies in one store, from a cut on; says when the store is built. Returns the wall time of its ticks, seconds.
 fn run_store(
     job: Job,
     cut: Cut,
     tick_queue: &TickQueue,
     tally: &mut Tally,
+    is_built: &dyn Fn(),
     sink: &mut dyn FnMut(Frame) -> ControlFlow<()>,
 ) -> Result<f64, RunError> {
     let world = &*job.model.world;
@@ -143,6 +152,7 @@ fn run_store(
     let lanes = if job.tuning.plain_lanes { LaneChoice::plain() } else { LaneChoice::best() };
     let setup = Setup { choice: job.tuning.gear, lanes, parts: job.tuning.heap_parts.min(64) as usize };
     let mut store = Store::new(world, cut, setup);
+    is_built();
     let built = Instant::now();
     for tick in first..=world.time.last_tick {
         if job.stop.is_requested() && tick > 0 {

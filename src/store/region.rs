@@ -62,7 +62,9 @@ struct Told {
 #[derive(Clone)]
 pub(crate) struct FramePart {
     pub tick: Tick,
-    pub bodies: Vec<(u32, BodyId, BodyState)>,
+    /// Indices of the bodies, and, in the same order, their states.
+    pub bodies: Vec<u32>,
+    pub states: Vec<(BodyId, BodyState)>,
 }
 
 /// Everything about one tick that is not committed yet.
@@ -400,12 +402,11 @@ impl<'w, const FAULTY: bool> Region<'w, FAULTY> {
     }
 
     fn frame(&self, tick: Tick) -> FramePart {
-        let own: Vec<u32> = self.flights.present().filter(|body| self.owns_body(*body)).collect();
+        let bodies: Vec<u32> = self.flights.present().filter(|body| self.owns_body(*body)).collect();
         let mut states = Vec::new();
-        let flight = |at: usize| (own[at], self.flights.flight(own[at]));
-        states::some(self.world, LaneChoice::best(), tick, 0..own.len(), flight, &mut states);
-        let bodies = own.into_iter().zip(states).map(|(body, (id, state))| (body, id, state)).collect();
-        FramePart { tick, bodies }
+        let flight = |at: usize| (bodies[at], self.flights.flight(bodies[at]));
+        states::some(self.world, LaneChoice::best(), tick, 0..bodies.len(), flight, &mut states);
+        FramePart { tick, bodies, states }
     }
 
     /// Counts contacts, solves them, and starts new flights.

@@ -57,8 +57,10 @@ pub(crate) struct Machine {
     pub busy: u64,
     /// Time that a thread of its own spent on frames, nanoseconds.
     pub frames: u64,
-    /// Virtual time before anything moved: actors were started, and are not counted into a run.
+    /// Virtual time in which nothing moved: actors, regions or a store were made. It is not counted into a run.
     pub started: u64,
+    /// Virtual time at which ticks ended; what follows until ticks begin again is start and stop.
+    pub ended: u64,
     /// Handlers of entities.
     pub handlers: u64,
     /// What the entities of each core spent their time on.
@@ -78,6 +80,7 @@ impl Machine {
             busy: 0,
             frames: 0,
             started: 0,
+            ended: 0,
             handlers: 0,
             phases: Vec::new(),
         }))
@@ -90,7 +93,12 @@ impl Machine {
         self.busy += nanos;
     }
 
-    /// Virtual seconds of the run, without starting actors.
+    /// Ticks begin at a virtual time: until then all was start and stop.
+    pub fn begin_ticks(&mut self, at: u64) {
+        self.started += at.saturating_sub(self.ended);
+    }
+
+    /// Virtual seconds of the run, without start and stop.
     pub fn seconds(&self) -> f64 {
         (self.now - self.started) as f64 * 1e-9
     }

@@ -100,7 +100,7 @@ pub(crate) fn run(
     let views: Vec<Shared> = (0..cores).map(|_| Shared::new(count, cores, cut.tick, world)).collect();
     machine.serial();
     let mut agenda = Agenda::new();
-    let mut workers = Vec::new();
+    let (mut workers, mut built) = (Vec::new(), machine.now);
     for (me, view) in views.iter().enumerate() {
         let own = (0..count).filter(|region| thread_of[*region] == me);
         let make = |region| Region::new(world, &cut.flights, &cut.caches, partition, region as u8, cut.tick);
@@ -112,7 +112,9 @@ pub(crate) fn run(
         let nanos = machine.clock.lap();
         machine.busy += nanos;
         agenda.enter(machine.now + nanos, Happening::Begins(me));
+        built = built.max(machine.now + nanos);
     }
+    machine.begin_ticks(built);
     let core = || Core {
         state: State::Busy,
         has_news: false,
@@ -326,6 +328,7 @@ impl Run<'_, '_> {
         machine.clock.restart();
         let run = end(world, &mut regions, messages, all_parts, is_stopped, sink);
         machine.serial();
+        machine.ended = machine.now;
         RegionsRun { is_optimistic: rule == SyncRule::Optimistic, ending, ..run }
     }
 }

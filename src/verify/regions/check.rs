@@ -108,7 +108,7 @@ impl Setting {
     pub fn compare(&self, region: u8, part: &FramePart) -> Result<(), Violation> {
         let bodies = 0..self.world.bodies.len();
         let owned: Vec<usize> = bodies.filter(|body| self.owner(part.tick, *body) == region).collect();
-        let committed: Vec<usize> = part.bodies.iter().map(|(body, ..)| *body as usize).collect();
+        let committed: Vec<usize> = part.bodies.iter().map(|body| *body as usize).collect();
         if owned != committed {
             let how = format!(
                 "tick {} is committed, region {region} owns bodies {owned:?}, and has {committed:?}",
@@ -116,9 +116,8 @@ impl Setting {
             );
             return violated(Property::CommittedIsReference, how);
         }
-        part.bodies
-            .iter()
-            .try_for_each(|(body, _, state)| self.reference.compare(part.tick, *body as usize, state))
+        let mut bodies = part.bodies.iter().zip(&part.states);
+        bodies.try_for_each(|(body, (_, state))| self.reference.compare(part.tick, *body as usize, state))
     }
 }
 
