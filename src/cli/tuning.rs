@@ -37,8 +37,8 @@ const MEMORY_MIB: u32 = 2048;
 #[derive(Args)]
 #[command(next_help_heading = "Time Warp (changes speed, never the result)")]
 pub(super) struct TuningArguments {
-    /// What shares one local virtual time. `auto`: regions of space, as many as cores, where the scene is thin; all bodies
-    /// where it is dense. A number: as many regions, 64 at most. `bodies`: each body by itself
+    /// What shares one local virtual time. `auto`: regions of space, as many as cores, of 4,096 bodies at least, where the
+    /// scene is thin; all bodies elsewhere. A number: as many regions, 64 at most. `bodies`: each body by itself
     #[arg(long, value_name = "auto|N|bodies", default_value = "auto", value_parser = regions)]
     regions: Regions,
     /// How far a process may run ahead of GVT, in simulated milliseconds; 16 ticks if not given, with `--regions bodies`

@@ -56,8 +56,8 @@ pub enum SyncMode {
     Sequential,
     /// The plain loop on flat arrays, on all cores where bodies touch. Exact.
     Lockstep,
-    /// Time Warp: processes run ahead of each other and roll back. They are regions of space where a scene is thin; a dense
-    /// scene is one process, and all cores share its loops. [`Regions::Bodies`]: a process per body, on actors. Exact. The
+    /// Time Warp: processes run ahead of each other and roll back. They are regions of space where a scene is thin and has
+    /// many bodies; any other is one process, and all cores share its loops. [`Regions::Bodies`]: a process per body, on actors. Exact. The
     /// default.
     #[default]
     Timewarp,

@@ -9,6 +9,7 @@ use crate::memory;
 use crate::runtime::shared::Regions;
 use crate::runtime::shared_tvht::Lane;
 use crate::scene::SceneError;
+use crate::store::REGIONS_MAX;
 
 /// Threads beyond a few per core only wait for each other.
 const THREADS_PER_CORE_MAX: usize = 4;
@@ -89,7 +90,7 @@ impl Simulation {
         };
         match self.tuning.regions {
             _ if !has_regions => 1,
-            Regions::Count(regions) => regions as usize,
+            Regions::Count(regions) => (regions as usize).min(REGIONS_MAX),
             Regions::Auto | Regions::Bodies => self.cores_used(),
         }
     }

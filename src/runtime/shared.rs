@@ -22,8 +22,8 @@ use crate::store::GearChoice;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Regions {
     /// [`SyncMode::Timewarp`](crate::SyncMode::Timewarp) and [`SyncMode::Lockstep`](crate::SyncMode::Lockstep): regions of
-    /// space, one per core, where a scene is thin, and one process with all bodies where it is dense. Other executors that
-    /// speculate, and any with [`Simulation::bridge`](crate::Simulation::bridge) or a history: as [`Regions::Bodies`]. The
+    /// space, one per core, of 4,096 bodies at least, where a scene is thin, and one process with all bodies elsewhere. Other
+    /// executors that speculate, and any with [`Simulation::bridge`](crate::Simulation::bridge) or a history: as [`Regions::Bodies`]. The
     /// default.
     #[default]
     Auto,

@@ -50,6 +50,9 @@ const THIN: u64 = 64;
 /// former is the cheaper mistake. Not tuned.
 const COUNTED_TICKS: (u64, u64) = (4, 32);
 
+/// Most bodies that the gear for flying bodies may compare with all others, if it was not chosen. Not tuned.
+const LARGE_MAX: usize = 64;
+
 /// Ticks between two changes under [`GearChoice::Alternate`]. Not tuned.
 const ALTERNATE_TICKS: Tick = 5;
 
@@ -59,7 +62,7 @@ pub enum GearChoice {
     /// Whichever suits the contacts counted lately. The default.
     #[default]
     Auto,
-    /// Always the one for bodies that fly: a calendar says when to look.
+    /// Always the one for bodies that fly, a calendar that says when to look, unless it would take too much memory.
     Calendar,
     /// Always the one for bodies that touch: a list of near pairs, and all bodies at every tick.
     Near,
@@ -176,6 +179,11 @@ impl<'w> Store<'w> {
         match kind {
             GearKind::Calendar => {
                 let scale = Scale::of(world, flights, tick, 1.0);
+                let is_large = |body: &u32| world.bodies[*body as usize].radius > scale.ordinary_m;
+                let large = flights.present().filter(is_large).count();
+                if self.choice == GearChoice::Auto && large > LARGE_MAX {
+                    return self.make_gear(GearKind::Heap, tick);
+                }
                 let gear = CalendarGear::new(world, flights, scale, None, tick);
                 if gear.is_full {
                     self.make_gear(GearKind::Heap, tick)
@@ -246,6 +254,11 @@ impl<'w> Store<'w> {
     /// Goes on to `tick`. Ticks come one after the other.
     pub fn begin(&mut self, tick: Tick) -> Result<(), StoreError> {
         self.choose_gear(tick);
+        self.evaluate(tick)
+    }
+
+    /// Brings the gear to `tick`.
+    fn evaluate(&mut self, tick: Tick) -> Result<(), StoreError> {
         let not_finite = match &mut self.gear {
             Gear::Calendar(_) => return Ok(()),
             Gear::Near(gear) => {
@@ -264,23 +277,24 @@ impl<'w> Store<'w> {
             gear.due(world, &self.flights, tick, &mut self.due);
             if gear.is_full {
                 self.change_gear(GearKind::Heap, tick);
-                self.begin(tick)?;
+                self.evaluate(tick)?;
             }
+        }
+        if let Gear::Heap(gear) = &mut self.gear {
+            if gear.find(world, tick, &mut self.counts) {
+                let (most, (pairs, all)) = (touching_max(self.flights.len()), gear.contacts());
+                self.counted.0 += all;
+                let crowd = || Crowd::of_pairs(world, gear.pairs().into_iter().take(most + 1));
+                return if pairs > most as u64 { Err(StoreError::Crowded(crowd())) } else { Ok(()) };
+            }
+            // More are near each other than its lists hold.
+            self.change_gear(GearKind::Near, tick);
+            self.evaluate(tick)?;
         }
         match &mut self.gear {
             Gear::Near(gear) => gear.find(world, &self.flights, tick, &mut self.response.found),
             Gear::Calendar(_) => self.find_due(tick),
-            Gear::Heap(gear) => {
-                let most = touching_max(self.flights.len());
-                let found = gear.find(world, tick, &mut self.counts).and_then(|()| {
-                    let (pairs, all) = gear.contacts();
-                    self.counted.0 += all;
-                    if pairs > most as u64 { Err(gear.pairs()) } else { Ok(()) }
-                });
-                return found.map_err(|pairs| {
-                    StoreError::Crowded(Crowd::of_pairs(world, pairs.into_iter().take(most + 1)))
-                });
-            }
+            Gear::Heap(_) => unreachable!("heaps are done above"),
         }
         self.check_crowd()?;
         self.response.count(tick, &mut self.counts);

@@ -141,7 +141,7 @@ pub(crate) struct Region<'w, const FAULTY: bool = false> {
     amended: Vec<Amended>,
     /// The tick that is being done, if it waits for other regions.
     underway: Option<Underway>,
-    /// A body is too fast, or not finite, at this tick.
+    /// At this tick a body is too fast or not finite, too many touch, or the calendar is full.
     pub stuck: Option<Tick>,
     pub out: Vec<Message>,
     pub stats: RegionStats,

@@ -270,6 +270,26 @@ fn a_crowd_that_moves_as_a_whole_commits_the_reference() {
 }
 
 /// Balls that touch a ceiling at the top of their parabolas and nowhere else.
+/// Balls that are all near each other at one tick, and separate, are no crowd, however long a list of them would be, and in
+/// however many parts it is made.
+#[test]
+fn bodies_that_separate_in_one_place_are_no_crowd() {
+    const TICKS: f64 = 4.0;
+    let mut scene = Scene { seconds: 8.0 / 240.0, gravity: [0.0; 3], ticks_per_frame: 1, ..Scene::default() };
+    for at in 0..2600 {
+        let at = f64::from(at) + 0.5;
+        let (y, out) = (1.0 - at / 1300.0, 0.05 + 0.15 * (at * 0.618).fract());
+        let (sin, cos) = libm::sincos(at * 2.4);
+        let around = (1.0 - y * y).sqrt();
+        // Beyond the centre by tick 4, on the way out.
+        let place = [around * cos, y, around * sin].map(|side| side * out);
+        let velocity = place.map(|side| side * 120_000.0);
+        let position = [0, 1, 2].map(|axis| place[axis] - velocity[axis] * TICKS / 240.0);
+        scene.bodies.push(Body { velocity, ..ball(0.5, position) });
+    }
+    assert_same(&scene);
+}
+
 #[test]
 fn what_touches_between_the_ends_of_a_list_is_found() {
     for apex in 3..40 {

@@ -123,7 +123,8 @@ pub(crate) fn run(
         told: Vec::new(),
         reading: Vec::new(),
     };
-    let (frames_free, taken) = (machine.now, views[0].taken.load(SeqCst));
+    // Nothing ends before all are built.
+    let (frames_free, taken) = (built, views[0].taken.load(SeqCst));
     let mut run = Run {
         world,
         machine,

@@ -112,9 +112,9 @@ fn bounds(numbers: &mut [f64]) -> (f64, f64) {
 }
 
 impl HeapGear {
-    /// Makes a new list at `tick`, at which all places are. Fails, with pairs that are near at that tick, if they are too
-    /// many.
-    pub(super) fn make_list(&mut self, world: &World, tick: Tick) -> Result<(), Vec<(u32, u32)>> {
+    /// Makes a new list at `tick`, at which all places are. If it would be too long even for that tick alone, nothing has
+    /// changed but that there is none, and the answer is no.
+    pub(super) fn make_list(&mut self, world: &World, tick: Tick) -> bool {
         self.adapt(tick);
         self.made = tick;
         self.is_off = false;
@@ -130,7 +130,8 @@ impl HeapGear {
             (self.horizon, self.skin_m) = (0, 0.0);
             self.find_pairs(world, &mut parts);
             if parts.iter().any(|part| part.is_cut) {
-                return Err(self.bodies_of(&parts));
+                self.forget_list();
+                return false;
             }
         }
         let former = std::mem::take(&mut self.former);
@@ -140,17 +141,16 @@ impl HeapGear {
             gear.near_statics(world, part, &former);
         });
         (self.parts, self.former) = (parts, former);
-        Ok(())
+        true
     }
 
-    /// The pairs of a list that was cut short.
-    fn bodies_of(&self, parts: &[Part]) -> Vec<(u32, u32)> {
-        let body = |slot: &u32| self.columns.body[*slot as usize];
-        let pairs = parts.iter().flat_map(|part| part.a.iter().zip(&part.b));
-        let mut pairs: Vec<(u32, u32)> = pairs.map(|(a, b)| (body(a), body(b))).collect();
-        pairs.retain(|(a, _)| *a != NONE);
-        pairs.sort_unstable();
-        pairs
+    /// Takes back that balls were given new slots.
+    fn forget_list(&mut self) {
+        std::mem::swap(&mut self.flights, &mut self.spare_flights);
+        std::mem::swap(&mut self.places, &mut self.spare_places);
+        self.parts = std::mem::take(&mut self.former);
+        std::mem::swap(&mut self.ends, &mut self.former_ends);
+        self.is_off = true;
     }
 
     /// Lists the pairs of balls that come near each other.

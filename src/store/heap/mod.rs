@@ -164,11 +164,13 @@ impl HeapGear {
         }
     }
 
-    /// Finds what touches at `tick`, which follows the tick that was solved last. Fails, with pairs that are near, if they
-    /// are too many.
-    pub fn find(&mut self, world: &World, tick: Tick, counts: &mut Counts) -> Result<(), Vec<(u32, u32)>> {
+    /// Finds what touches at `tick`, which follows the tick that was solved last. If too many pairs are near, nothing has
+    /// changed, and the answer is no.
+    pub fn find(&mut self, world: &World, tick: Tick, counts: &mut Counts) -> bool {
         if self.is_off || tick > self.made + self.horizon {
-            self.make_list(world, tick)?;
+            if !self.make_list(world, tick) {
+                return false;
+            }
             self.take_inertias(world);
             self.import(world);
         }
@@ -185,7 +187,7 @@ impl HeapGear {
             counts.contact_ticks += part.counts.pairs + part.counts.at_statics;
             counts.max_overlap_m = counts.max_overlap_m.max(part.counts.max_overlap_m);
         }
-        Ok(())
+        true
     }
 
     /// Number of contacts at this tick: of pairs of balls, and all.
