@@ -23,9 +23,11 @@ mod ways;
 use crate::base::frame::Frame;
 use crate::base::ids::BodyId;
 use crate::base::lanes::LaneChoice;
+use crate::base::math::Vec3;
 use crate::base::parallel;
 use crate::base::state::BodyState;
 use crate::base::time::Tick;
+use crate::physics::collision::broad_phase::Grid;
 use crate::physics::collision::crowd::{Crowd, touching_max};
 use crate::physics::{BodyInput, Flight, InputKind, World, touching, touching_static};
 pub(crate) use crate::store::calendar_gear::Scale;
@@ -277,6 +279,7 @@ impl<'w> Store<'w> {
             gear.due(world, &self.flights, tick, &mut self.due);
             if gear.is_full {
                 self.change_gear(GearKind::Heap, tick);
+                self.check_near(tick)?;
                 self.evaluate(tick)?;
             }
         }
@@ -287,8 +290,9 @@ impl<'w> Store<'w> {
                 let crowd = || Crowd::of_pairs(world, gear.pairs().into_iter().take(most + 1));
                 return if pairs > most as u64 { Err(StoreError::Crowded(crowd())) } else { Ok(()) };
             }
-            // More are near each other than its lists hold.
+            // More are near each other than its lists hold: they touch and are too many, or another gear goes on.
             self.change_gear(GearKind::Near, tick);
+            self.check_near(tick)?;
             self.evaluate(tick)?;
         }
         match &mut self.gear {
@@ -456,6 +460,21 @@ impl<'w> Store<'w> {
             Gear::Calendar(_) if contacts * DENSE > bodies * ticks => self.change_gear(GearKind::Heap, tick),
             Gear::Near(_) | Gear::Heap(_) | Gear::Calendar(_) => {}
         }
+    }
+
+    /// The same before any list is made, for flights that no gear has changed.
+    fn check_near(&self, tick: Tick) -> Result<(), StoreError> {
+        let (world, flights) = (self.world, &self.flights);
+        let present: Vec<u32> = flights.present().collect();
+        let state =
+            |body: &u32| flights.flight(*body).touching_state_at(world, &world.bodies[*body as usize], tick);
+        let states: Vec<BodyState> = present.iter().map(state).collect();
+        let positions: Vec<Vec3> = states.iter().map(|state| state.x).collect();
+        let radii: Vec<f64> = present.iter().map(|body| world.bodies[*body as usize].radius).collect();
+        let mut grid = Grid::default();
+        let near = grid.limited_pairs(&positions, &radii, world.rule.broad_margin_m);
+        let of = |at: u32| (present[at as usize], states[at as usize]);
+        Crowd::among(world, near, present.len(), of).map_or(Ok(()), |crowd| Err(StoreError::Crowded(crowd)))
     }
 
     /// Refuses more contacts than a run can have.
